@@ -1,0 +1,40 @@
+# How everything here is compiled: the language, the warnings (all are errors), the instruction sets, the sanitizers.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(trama_options INTERFACE)
+target_include_directories(trama_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(trama_options INTERFACE TRAMA_VERSION="${PROJECT_VERSION}")
+target_compile_options(trama_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 sees overlapping copies and unset members in std::string where there are none (its bugs 105651, 105593).
+  target_compile_options(trama_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+  # Without it GCC 12 copies constant shuffle tables to the stack at each use. With it, it merges the temporaries of
+  # braced lists, which AddressSanitizer takes for a use after scope.
+  if(NOT TRAMA_SANITIZE MATCHES "address")
+    target_compile_options(trama_options INTERFACE -fmerge-all-constants)
+  endif()
+endif()
+
+# One binary for every processor: this is the floor, Google Highway chooses upward at run time. Its targets differ with
+# these flags, so that they must be the same for every file that includes it.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(trama_options INTERFACE -march=x86-64-v2 -maes -mpclmul)
+  target_compile_definitions(trama_options INTERFACE HWY_WANT_AVX3_DL)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  target_compile_definitions(trama_options INTERFACE
+                             "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+endif()
+
+if(TRAMA_SANITIZE)
+  target_compile_options(trama_options INTERFACE -fsanitize=${TRAMA_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(trama_options INTERFACE -fsanitize=${TRAMA_SANITIZE})
+  if(TRAMA_SANITIZE MATCHES "thread")
+    # GCC says that ThreadSanitizer doesn't know atomic_thread_fence; engine/doze.hpp says why that does no harm.
+    target_compile_options(trama_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  endif()
+endif()

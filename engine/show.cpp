@@ -1,0 +1,62 @@
+// Diagnostics as the command prints them.
+#include "engine/check.hpp"
+
+namespace trama {
+namespace {
+
+constexpr size_t kLongestLine = 160;
+
+// Graph files come from others: what would move the cursor or change colours of a terminal becomes a space. Beside the
+// ASCII control characters these are U+0080..U+009F, whether written as UTF-8 (0xc2 and one byte) or as a lone byte.
+std::string printable(std::string_view text) {
+  std::string result(text);
+  unsigned char before = 0;
+  for (char& c : result) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool ascii_control = byte < 0x20 || byte == 0x7f;
+    const bool other_control = byte >= 0x80 && byte < 0xa0 && (before < 0x80 || before == 0xc2);
+    if (ascii_control || other_control) c = ' ';
+    before = byte;
+  }
+  return result;
+}
+
+// Without white space at both ends, and not longer than a few lines of a terminal.
+std::string shortened(const std::string& line) {
+  const std::string text = printable(line);
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  std::string middle = text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+  if (middle.size() <= kLongestLine) return middle;
+  size_t end = kLongestLine;
+  while (end > 0 && (static_cast<unsigned char>(middle[end]) & 0xc0) == 0x80) --end;  // not inside a UTF-8 character
+  return middle.substr(0, end) + " ...";
+}
+
+const char* word(Severity severity) {
+  switch (severity) {
+    case Severity::error: return "error";
+    case Severity::warning: return "warning";
+    case Severity::note: return "note";
+  }
+  return "error";
+}
+
+}  // namespace
+
+std::string show(const Diagnostic& diagnostic, const std::vector<std::string>& lines) {
+  const Place& place = diagnostic.place;
+  std::string text = std::string("trama: ") + word(diagnostic.severity) + ": ";
+  if (!place.file.empty()) text += printable(place.file) + ":";
+  if (!place.file.empty() && place.line > 0) text += std::to_string(place.line) + ":";
+  if (!place.file.empty()) text += " ";
+  text += printable(diagnostic.text) + "\n";
+  if (place.line > 0 && static_cast<size_t>(place.line) <= lines.size()) {
+    const std::string line = shortened(lines[static_cast<size_t>(place.line) - 1]);
+    if (!line.empty()) text += "    " + line + "\n";
+  }
+  if (!diagnostic.hint.empty()) text += "    hint: " + printable(diagnostic.hint) + "\n";
+  return text;
+}
+
+}  // namespace trama
