@@ -1,0 +1,93 @@
+// anonymize: replaces every address by its Crypto-PAn image under a key.
+//
+//   [stages.anonymize]
+//   key_file = "site.key"     # made by `trama key new`; the same key gives the same addresses
+//   replicas = 2
+//
+// Window -> AnonymizedWindow. Replicas share the tables of one key. Without key_file and without clear = true, a key is
+// made for this run, used and forgotten. Prefixes are preserved: addresses that share n bits share n bits afterwards.
+#include <cstring>
+
+#include "engine/registry.hpp"
+#include "modules/messages.hpp"
+#include "modules/support/crypto_pan.hpp"
+#include "modules/support/key_file.hpp"
+#include "modules/support/provenance.hpp"
+#include "modules/support/run_report.hpp"
+
+namespace trama {
+namespace {
+
+class Anonymize final : public Stage<Window, AnonymizedWindow> {
+ public:
+  struct Parameters {
+    std::string key_file;
+    bool ephemeral = false, clear = false;
+    void bind(ParameterBinder& binder) {
+      binder.text("key_file", key_file, "file with the key; only its owner may read it");
+      binder.flag("ephemeral", ephemeral, "make a key, use it for this run, forget it (so too when nothing is said)");
+      binder.flag("clear", clear, "write original addresses");
+      if ((!key_file.empty()) + ephemeral + clear > 1)
+        binder.refuse(clear ? "clear" : "ephemeral", "key_file, ephemeral and clear exclude each other",
+                      "keep one of them");
+    }
+  };
+  static constexpr StageInfo kInfo{.kind = "anonymize",
+                                   .summary = "replaces addresses by their Crypto-PAn images",
+                                   .parallelism = Parallelism::replicated,
+                                   .ordering = Ordering::preserves};
+
+  static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
+    auto identities = context.services.get<KeyIdentities>();
+    if (parameters.clear) return factory(nullptr, identities->add({"none", "", {}}));
+
+    const bool ephemeral = parameters.key_file.empty();
+    auto loaded = ephemeral ? Key::random() : Key::load(parameters.key_file);
+    if (!loaded) return tl::unexpected(std::move(loaded.error()));
+    const auto key = std::make_shared<const Key>(std::move(*loaded));
+    if (ephemeral)
+      context.services.get<RunReport>()->say(
+          {Severity::note,
+           {},
+           "addresses are anonymized under a key made for this run and then forgotten (fingerprint " +
+               key->fingerprint() + ")",
+           "give --key FILE where results must match those of other runs"});
+    const uint32_t id = identities->add(
+        {"crypto-pan-aes128", key->fingerprint(), [key](std::string_view text) { return key->hmac_sha256_hex(text); }});
+    return factory(std::make_shared<const CryptoPan>(key->bytes()), id);
+  }
+  Anonymize(std::shared_ptr<const CryptoPan> crypto_pan, uint32_t key)
+      : crypto_pan_(std::move(crypto_pan)), key_(key) {}
+
+  Step process(Window& in, Output<AnonymizedWindow>& out) override {
+    AnonymizedWindow& anonymized = *out.follow(in);
+    anonymized.take_over(in);
+    anonymized.key = key_;
+    anonymized.pairs = in.pairs;
+    if (crypto_pan_) {
+      crypto_pan_->anonymize(in.source, anonymized.source, in.pairs);
+      crypto_pan_->anonymize(in.destination, anonymized.destination, in.pairs);
+    } else {
+      std::memcpy(anonymized.source, in.source, in.pairs * sizeof(uint32_t));
+      std::memcpy(anonymized.destination, in.destination, in.pairs * sizeof(uint32_t));
+    }
+    out.release(&in);
+    out.push(&anonymized);
+    return Step::done;
+  }
+
+ private:
+  static StageFactory factory(std::shared_ptr<const CryptoPan> crypto_pan, uint32_t key) {
+    return [crypto_pan, key](const ReplicaContext&) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Anonymize>(crypto_pan, key);
+    };
+  }
+
+  std::shared_ptr<const CryptoPan> crypto_pan_;  // null: addresses in clear, as asked for
+  const uint32_t key_;
+};
+
+REGISTER_STAGE(Anonymize);
+
+}  // namespace
+}  // namespace trama

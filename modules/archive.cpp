@@ -1,0 +1,163 @@
+// archive: writes windows into TAR archives of 64 matrices, each with its manifest beside it.
+//
+//   [stages.archive]
+//   directory = "trama-out"
+//   windows_per_archive = 64
+//   sensor = "tap-3"           # goes into the manifest
+//   sync = "archive"           # "window": have each window on the disk before the next one is written
+//
+// A sink of SerializedMatrix, in order. Files are written by a thread behind the stage. A window that can't be written
+// is lost as a whole, named, and ends the run; what was complete before stays readable.
+#include "engine/registry.hpp"
+#include "engine/side_thread.hpp"
+#include "modules/messages.hpp"
+#include "modules/support/archive_writer.hpp"
+#include "modules/support/provenance.hpp"
+#include "modules/support/run_identity.hpp"
+#include "modules/support/run_report.hpp"
+
+namespace trama {
+namespace {
+
+VerdictCounts verdicts_of(const Tally& tally) {
+  return {tally[Verdict::counted], tally.excluded(),          tally[Verdict::filtered], tally[Verdict::ipv6],
+          tally[Verdict::not_ip],  tally[Verdict::malformed], tally[Verdict::cut],      tally[Verdict::unknown_link]};
+}
+
+const char* name_of(Compression compression) {
+  switch (compression) {
+    case Compression::none: return "none";
+    case Compression::lz4: return "lz4";
+    case Compression::zstd: return "zstd";
+  }
+  return "";
+}
+
+// What the stage shares with the command and with other stages.
+struct Surroundings {
+  std::shared_ptr<KeyIdentities> keys;
+  std::shared_ptr<ExclusionLists> exclusions;
+  std::shared_ptr<RunIdentity> identity;
+  std::shared_ptr<RunReport> report;
+};
+
+class Archive final : public Stage<SerializedMatrix, Nothing> {
+ public:
+  struct Parameters {
+    std::string directory = "trama-out";
+    uint64_t windows_per_archive = 64;
+    std::string sensor;
+    bool sync_windows = false;
+    void bind(ParameterBinder& binder) {
+      binder.text("directory", directory, "folder for the archives; made when it isn't there");
+      binder.integer("windows_per_archive", windows_per_archive, 1, 1u << 20, "windows of one archive");
+      binder.text("sensor", sensor, "name of this observer, for the manifest");
+      binder.choice("sync", sync_windows, {{"archive", false}, {"window", true}},
+                    "what is on the disk, whatever happens to the machine, before writing goes on");
+    }
+  };
+  static constexpr StageInfo kInfo{
+      .kind = "archive", .summary = "writes windows into TAR archives with manifests", .ordering = Ordering::needs};
+
+  static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
+    if (auto usable = check_output_folder(parameters.directory); !usable)
+      return tl::unexpected(std::move(usable.error()));
+    Services& services = context.services;
+    const Surroundings surroundings{services.get<KeyIdentities>(), services.get<ExclusionLists>(),
+                                    services.get<RunIdentity>(), services.get<RunReport>()};
+    return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Archive>(parameters, surroundings, replica);
+    });
+  }
+  Archive(const Parameters& parameters, Surroundings surroundings, const ReplicaContext& context)
+      : window_packets_(context.sizes.window_items),
+        sensor_(parameters.sensor),
+        around_(std::move(surroundings)),
+        control_(context.control),
+        writer_({parameters.directory, context.sizes.window_items, parameters.windows_per_archive,
+                 parameters.sync_windows}),
+        thread_(context, [this](SerializedMatrix* window) { handle(window); }) {}
+
+  Step process(SerializedMatrix& in, Output<Nothing>& out) override {
+    output_ = &out;
+    thread_.hand(&in);
+    return Step::done;
+  }
+  Step drain(Output<Nothing>&) override { return thread_.finish(); }
+
+ private:
+  // All below runs on the thread.
+  void handle(SerializedMatrix* window) {
+    if (window == nullptr) {
+      if (!failed_) note(writer_.finish(tail_));
+    } else {
+      write(*window);
+      output_->release(window);
+    }
+    for (const auto& path : writer_.take_finished()) around_.report->archive_ended(path.string());
+  }
+
+  void write(const SerializedMatrix& window) {
+    if (window.skip) {
+      tail_ += verdicts_of(window.tally);
+      return;
+    }
+    if (window.bytes == 0) {
+      around_.report->say(
+          {Severity::error, {}, "window " + std::to_string(window.seq) + " could not be serialized", ""});
+      around_.report->window_lost();
+      return;
+    }
+    if (!failed_) note(writer_.append(header_of(window), entry_of(window), {window.blob, window.bytes}));
+    if (failed_) around_.report->window_lost();
+  }
+
+  ManifestHeader header_of(const SerializedMatrix& window) const {
+    return {sensor_,
+            around_.identity->graph,
+            window_packets_,
+            window.index_order == IndexOrder::numeric ? "numeric" : "raw",
+            name_of(window.compression),
+            around_.keys->get(window.key).anonymization};
+  }
+
+  ManifestWindow entry_of(const SerializedMatrix& window) const {
+    const KeyIdentity key = around_.keys->get(window.key);
+    ManifestWindow entry;
+    entry.seq = window.seq;
+    entry.packets = window.packets;
+    entry.links = window.links;
+    entry.first_ns = window.first_ns;
+    entry.last_ns = window.last_ns;
+    entry.closed_by = window.closed_by;
+    entry.key = key.fingerprint;
+    entry.exclusions = around_.exclusions->digest(window.exclusions, key);
+    entry.verdicts = verdicts_of(window.tally);
+    entry.dropped = {window.tally.dropped_kernel, window.tally.dropped_nic, window.tally.dropped_ring};
+    return entry;
+  }
+
+  // The first failure ends the run: what follows would be lost as well.
+  void note(Expected<void> result) {
+    if (result) return;
+    failed_ = true;
+    around_.report->output_failed();
+    around_.report->say(std::move(result.error()));
+    control_.stop_sources();
+  }
+
+  const uint64_t window_packets_;
+  const std::string sensor_;
+  const Surroundings around_;
+  EngineControl& control_;
+  ArchiveWriter writer_;
+  VerdictCounts tail_;
+  bool failed_ = false;
+  Output<Nothing>* output_ = nullptr;
+  SideThread<SerializedMatrix> thread_;  // last: it uses all of the above
+};
+
+REGISTER_STAGE(Archive);
+
+}  // namespace
+}  // namespace trama

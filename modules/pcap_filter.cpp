@@ -1,0 +1,136 @@
+// pcap_filter: rejects packets that a pcap filter expression doesn't match.
+//
+//   links = ["capture -> pcap_filter -> parse"]
+//   [stages.pcap_filter]
+//   expression = "tcp port 443 and not net 192.0.2.0/24"   # pcap-filter(7)
+//
+// PacketBatch -> PacketBatch, verdicts written in place. The expression is compiled at start for every link type that
+// Trama walks, since one capture may hold several. Packets of a link type that it can't be compiled for are `filtered`
+// too, with a warning. Without an expression every packet passes.
+#include <pcap/pcap.h>
+
+#include <array>
+#include <atomic>
+
+#include "engine/registry.hpp"
+#include "modules/messages.hpp"
+#include "modules/support/header_walk.hpp"
+#include "modules/support/run_report.hpp"
+
+namespace trama {
+namespace {
+
+constexpr int kEthernet = 1;
+
+// libpcap's own numbers (DLT) differ from those in files (LINKTYPE) for raw IP only, among what is walked here.
+int dlt_of(uint16_t link_type) { return link_type == 101 ? DLT_RAW : link_type; }
+
+// The programs for all link types; shared by all replicas.
+class Programs {
+ public:
+  Programs() = default;
+  Programs(const Programs&) = delete;
+  Programs& operator=(const Programs&) = delete;
+  ~Programs() {
+    for (bpf_program& program : programs_) pcap_freecode(&program);
+  }
+
+  // The library's own words on what is wrong with the expression; empty when it compiles for `link_type`.
+  std::string compile(uint16_t link_type, const std::string& expression) {
+    pcap_t* dead = pcap_open_dead(dlt_of(link_type), kMaxCaptured);
+    if (dead == nullptr) return "out of memory";
+    std::string wrong;
+    if (pcap_compile(dead, &programs_[link_type], expression.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {
+      wrong = pcap_geterr(dead);
+      programs_[link_type] = {};
+    }
+    pcap_close(dead);
+    return wrong;
+  }
+
+  bool matches(const Packet& packet) const noexcept {
+    if (packet.link_type >= programs_.size() || programs_[packet.link_type].bf_insns == nullptr) return false;
+    return bpf_filter(programs_[packet.link_type].bf_insns, packet.data, packet.original, packet.captured) != 0;
+  }
+  bool knows(uint16_t link_type) const noexcept {
+    return link_type < programs_.size() && programs_[link_type].bf_insns != nullptr;
+  }
+  static constexpr uint16_t kLinkTypes =
+      300;  // numbers below this are tried; those in use end at 299 (LINKTYPE_ registry)
+
+ private:
+  std::array<bpf_program, kLinkTypes> programs_{};
+};
+
+// The link types that were met and can't be filtered; each is warned of once, when the run is over.
+struct UnknownLinkTypes {
+  explicit UnknownLinkTypes(std::shared_ptr<RunReport> to) : report(std::move(to)) {}
+  ~UnknownLinkTypes() {
+    for (size_t link_type = 0; link_type < met.size(); ++link_type)
+      if (met[link_type].load(std::memory_order_relaxed))
+        report->say({Severity::warning,
+                     {},
+                     std::string("the filter expression can't be compiled for ") +
+                         link_type_name(static_cast<uint16_t>(link_type)) + ": packets of that link type are filtered",
+                     ""});
+  }
+  std::shared_ptr<RunReport> report;
+  std::array<std::atomic<bool>, 65536> met{};
+};
+
+class PcapFilter final : public Stage<PacketBatch, PacketBatch> {
+ public:
+  struct Parameters {
+    std::string expression;
+    Place place;
+    void bind(ParameterBinder& binder) {
+      binder.text("expression", expression, "what to keep, as tcpdump takes it (pcap-filter(7))");
+      if (!binder.reading() || expression.empty()) return;
+      place = binder.place_of("expression");
+      Programs programs;
+      if (const std::string wrong = programs.compile(kEthernet, expression); !wrong.empty())
+        binder.refuse("expression", "the expression can't be compiled: " + wrong, "see pcap-filter(7)");
+    }
+  };
+  static constexpr StageInfo kInfo{.kind = "pcap_filter",
+                                   .summary = "rejects packets that a pcap filter expression doesn't match",
+                                   .parallelism = Parallelism::replicated,
+                                   .ordering = Ordering::preserves,
+                                   .changes_input = true};
+
+  static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
+    std::shared_ptr<Programs> programs;
+    if (!parameters.expression.empty()) {
+      programs = std::make_shared<Programs>();
+      for (uint16_t link_type = 0; link_type < Programs::kLinkTypes; ++link_type)
+        if (walks(link_type)) programs->compile(link_type, parameters.expression);
+    }
+    auto unknown = std::make_shared<UnknownLinkTypes>(context.services.get<RunReport>());
+    return StageFactory([programs, unknown](const ReplicaContext&) -> std::unique_ptr<StageBase> {
+      return std::make_unique<PcapFilter>(programs, unknown);
+    });
+  }
+  PcapFilter(std::shared_ptr<const Programs> programs, std::shared_ptr<UnknownLinkTypes> unknown)
+      : programs_(std::move(programs)), unknown_(std::move(unknown)) {}
+
+  Step process(PacketBatch& in, Output<PacketBatch>& out) override {
+    for (size_t i = 0; programs_ && i < in.count; ++i) {
+      Packet& packet = in.packets[i];
+      if (packet.verdict != Verdict::counted || programs_->matches(packet)) continue;
+      packet.verdict = Verdict::filtered;
+      if (!programs_->knows(packet.link_type)) unknown_->met[packet.link_type].store(true, std::memory_order_relaxed);
+    }
+    in.items = static_cast<uint32_t>(in.count);
+    out.push(&in);
+    return Step::done;
+  }
+
+ private:
+  std::shared_ptr<const Programs> programs_;  // null: everything passes
+  std::shared_ptr<UnknownLinkTypes> unknown_;
+};
+
+REGISTER_STAGE(PcapFilter);
+
+}  // namespace
+}  // namespace trama

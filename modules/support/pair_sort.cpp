@@ -1,0 +1,151 @@
+#include "modules/support/pair_sort.hpp"
+
+#include <cassert>
+
+namespace trama {
+namespace {
+
+// Of the 64 bits of a key, the radix sort looks at the top 22, which are the top 22 of the source's index.
+constexpr int kTieShift = 42;
+constexpr int kHighDigitShift = 53;
+constexpr int kSourceLowDigitShift = 10;
+constexpr int kSourceHighDigitShift = 21;
+
+// The sample: 2048 sources fall into 4096 cells by a hash of their top 22 bits. Evenly spread they make 2048 * 2047 / 2
+// / 4096 = 512 pairs in the same cell, give or take 23; five times as many is no accident.
+constexpr size_t kSample = 2048;
+constexpr uint32_t kFlatPairs = 2500;
+
+// A radix pass writes to 2048 lines, more than the first cache holds. The line of the key so many places ahead is
+// fetched early; the pass takes less than half the time then. By the time the key comes, its place has moved on by a
+// key or two, which is on the same line more often than not.
+constexpr size_t kFetchAhead = 32;
+
+// Runs up to this length are sorted by insertion.
+constexpr ptrdiff_t kInsertion = 24;
+
+template <IndexOrder order>
+uint32_t index_of(uint32_t address) {
+  return order == IndexOrder::raw ? __builtin_bswap32(address) : address;
+}
+
+template <IndexOrder order>
+uint64_t key_of(uint32_t source, uint32_t destination) {
+  return uint64_t{index_of<order>(source)} << 32 | index_of<order>(destination);
+}
+
+void insertion_sort(uint64_t* begin, uint64_t* end) {
+  for (uint64_t* next = begin + 1; next < end; ++next) {
+    const uint64_t key = *next;
+    uint64_t* hole = next;
+    for (; hole > begin && hole[-1] > key; --hole) *hole = hole[-1];
+    *hole = key;
+  }
+}
+
+template <size_t N>
+void occurrences_to_places(std::array<uint32_t, N>& table) {
+  uint32_t place = 0;
+  for (uint32_t& entry : table) {
+    const uint32_t occurrences = entry;
+    entry = place;
+    place += occurrences;
+  }
+}
+
+// One radix pass: key i goes to the next place of its digit.
+template <int shift, class KeyAt, size_t N>
+void scatter_by_digit(KeyAt key_at, size_t n, std::array<uint32_t, N>& places, uint64_t* to) {
+  const auto place_of = [&](uint64_t key) -> uint32_t& { return places[key >> shift & (N - 1)]; };
+  size_t i = 0;
+  for (; i + kFetchAhead < n; ++i) {
+    __builtin_prefetch(to + place_of(key_at(i + kFetchAhead)), 1);
+    const uint64_t key = key_at(i);
+    to[place_of(key)++] = key;
+  }
+  for (; i < n; ++i) {
+    const uint64_t key = key_at(i);
+    to[place_of(key)++] = key;
+  }
+}
+
+}  // namespace
+
+PairSorter::PairSorter(size_t capacity)
+    : capacity_(capacity),
+      memory_(2 * LazyMemory::bytes_of<uint64_t>(capacity)),
+      keys_(memory_.take<uint64_t>(capacity)),
+      other_keys_(memory_.take<uint64_t>(capacity)) {}
+
+uint64_t* PairSorter::sort(const uint32_t* source, const uint32_t* destination, size_t n, IndexOrder order) noexcept {
+  assert(n <= capacity_);
+  if (order == IndexOrder::numeric) {
+    sort_as<IndexOrder::numeric>(source, destination, n);
+  } else {
+    sort_as<IndexOrder::raw>(source, destination, n);
+  }
+  return keys_;
+}
+
+template <IndexOrder order>
+void PairSorter::sort_as(const uint32_t* source, const uint32_t* destination, size_t n) noexcept {
+  if (n >= kSample && sources_are_flat<order>(source, n)) {
+    radix_sort<order>(source, destination, n);
+    sort_tied_runs(n);
+  } else {
+    for (size_t i = 0; i < n; ++i) keys_[i] = key_of<order>(source[i], destination[i]);
+    if (n > 1) vector_sort_(keys_, n, hwy::SortAscending());
+  }
+}
+
+template <IndexOrder order>
+bool PairSorter::sources_are_flat(const uint32_t* source, size_t n) noexcept {
+  cells_.fill(0);
+  uint32_t pairs = 0;
+  const size_t step = n / kSample;
+  for (size_t i = 0; i < kSample; ++i) {
+    const uint32_t top_bits = index_of<order>(source[i * step]) >> kSourceLowDigitShift;
+    pairs += cells_[top_bits * 0x9E3779B1u >> 20]++;  // multiplicative hashing by the golden ratio: 12 bits
+  }
+  return pairs <= kFlatPairs;
+}
+
+template <IndexOrder order>
+void PairSorter::radix_sort(const uint32_t* source, const uint32_t* destination, size_t n) noexcept {
+  low_places_.fill(0);
+  high_places_.fill(0);
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t index = index_of<order>(source[i]);
+    ++low_places_[index >> kSourceLowDigitShift & (kDigits - 1)];
+    ++high_places_[index >> kSourceHighDigitShift];
+  }
+  occurrences_to_places(low_places_);
+  occurrences_to_places(high_places_);
+  scatter_by_digit<kTieShift>([=](size_t i) { return key_of<order>(source[i], destination[i]); }, n, low_places_,
+                              other_keys_);
+  scatter_by_digit<kHighDigitShift>([from = other_keys_](size_t i) { return from[i]; }, n, high_places_, keys_);
+}
+
+// Keys are in order of their top 22 bits. A key below the one before it shows a run of equal top bits to be sorted.
+void PairSorter::sort_tied_runs(size_t n) noexcept {
+  uint64_t* const keys_end = keys_ + n;
+  for (uint64_t* at = keys_ + 1; at < keys_end;) {
+    if (at[0] >= at[-1]) {
+      ++at;
+      continue;
+    }
+    const uint64_t tied_bits = at[0] >> kTieShift;
+    uint64_t* begin = at - 1;
+    uint64_t* end = at + 1;
+    while (begin > keys_ && begin[-1] >> kTieShift == tied_bits) --begin;
+    while (end < keys_end && end[0] >> kTieShift == tied_bits) ++end;
+    if (end - begin <= kInsertion) {
+      insertion_sort(begin, end);
+    } else {
+      vector_sort_(begin, static_cast<size_t>(end - begin), hwy::SortAscending());
+    }
+    at = end;
+  }
+}
+
+}  // namespace trama

@@ -1,0 +1,60 @@
+// Sorts the (source, destination) pairs of one window as 64-bit keys, source << 32 | destination.
+//
+// Two ways, chosen for each window by a sample of its sources:
+// * flat: a radix sort of the top 22 bits only, two passes of 11 bits from the low end (Knuth, The Art of Computer
+//   Programming, vol. 3, 5.2.5). In a window of 2^17 pairs with evenly spread sources, 22 bits leave few ties; a last
+//   pass sorts the runs that are tied and out of order.
+// * skewed, or small: the vector quicksort of Google Highway (Blacher, Giesen, Wassenberg et al., "Vectorized and
+//   performance-portable Quicksort", 2022). It wins where ties are long, since equal keys end its recursion early.
+// The result is the same either way: keys have no identity but their value.
+#pragma once
+#include <hwy/contrib/sort/vqsort.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "modules/support/lazy_memory.hpp"
+
+namespace trama {
+
+// The index of address 1.2.3.4 (in memory as the number 0x01020304) in a matrix.
+enum class IndexOrder : uint8_t {
+  numeric,  // 0x01020304: a prefix is a range of indices
+  raw,      // 0x04030201: what tools write that take the header field as a little-endian number
+};
+
+// Sort space for windows of up to `capacity` pairs. Belongs to one replica: one call at a time. Objects share nothing.
+class PairSorter {
+ public:
+  // Throws std::bad_alloc. Memory is touched only as far as windows reach.
+  explicit PairSorter(size_t capacity);
+
+  // The n keys in ascending order; n <= capacity. They stand in this object until the next call, and the caller may
+  // overwrite them and kSlack elements on either side. Reads exactly n elements of `source` and of `destination`.
+  uint64_t* sort(const uint32_t* source, const uint32_t* destination, size_t n, IndexOrder order) noexcept;
+
+ private:
+  static constexpr int kDigitBits = 11;
+  static constexpr size_t kDigits = size_t{1} << kDigitBits;
+  static constexpr size_t kCells = 4096;
+
+  template <IndexOrder order>
+  bool sources_are_flat(const uint32_t* source, size_t n) noexcept;
+  template <IndexOrder order>
+  void radix_sort(const uint32_t* source, const uint32_t* destination, size_t n) noexcept;
+  void sort_tied_runs(size_t n) noexcept;
+  template <IndexOrder order>
+  void sort_as(const uint32_t* source, const uint32_t* destination, size_t n) noexcept;
+
+  size_t capacity_;
+  hwy::Sorter vector_sort_;  // holds the quicksort's own buffer
+  LazyMemory memory_;
+  uint64_t* keys_;
+  uint64_t* other_keys_;                      // after the first radix pass
+  std::array<uint32_t, kDigits> low_places_;  // of a digit: how often it occurs, then where its next key goes
+  std::array<uint32_t, kDigits> high_places_;
+  std::array<uint16_t, kCells> cells_;  // of the sample
+};
+
+}  // namespace trama
