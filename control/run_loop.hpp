@@ -1,0 +1,70 @@
+// While the graph runs: signals, messages, progress, time.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "control/run_progress.hpp"
+#include "engine/runtime.hpp"
+#include "engine/services.hpp"
+#include "modules/support/exclusion_input.hpp"
+#include "modules/support/provenance.hpp"
+#include "modules/support/run_report.hpp"
+
+namespace trama {
+
+// Signals that the command answers, blocked from now on in this thread and in those it starts, so that they arrive
+// where they are waited for.
+class RunSignals {
+ public:
+  RunSignals();
+  ~RunSignals();
+  RunSignals(const RunSignals&) = delete;
+  RunSignals& operator=(const RunSignals&) = delete;
+
+  int fd() const { return fd_; }
+  void setup_begins();  // until it has ended, SIGINT and SIGTERM end the process at once
+  void setup_ended();   // from here on they are the RunLoop's
+  int next();           // the number of one that has arrived; 0: none
+
+ private:
+  struct Watcher;
+  int fd_ = -1;
+  std::unique_ptr<Watcher> watcher_;
+};
+
+struct RunLoopOptions {
+  bool quiet = false;                // no notes, no progress
+  std::optional<double> duration_s;  // then the sources are stopped
+};
+
+class RunLoop {
+ public:
+  RunLoop(Runtime& runtime, Services& services, const RunLoopOptions& options);
+
+  // Runs the graph to its end, in threads of its own. `say_so_far` answers SIGUSR1.
+  void run(RunSignals& signals, const std::function<void(double seconds)>& say_so_far);
+  double seconds() const { return seconds_; }
+  uint64_t cycles() const { return cycles_; }  // of one core, while it ran
+
+ private:
+  void stop();
+  void answer(int signal, const std::function<void(double)>& say_so_far);
+  void reload_exclusions();
+  void say_messages();
+  double elapsed_s() const;
+
+  Runtime& runtime_;
+  const RunLoopOptions options_;
+  std::shared_ptr<RunReport> report_;
+  std::shared_ptr<ExclusionInput> exclusion_input_;
+  std::shared_ptr<ExclusionLists> exclusion_lists_;
+  ProgressLine progress_;
+  int64_t started_ns_ = 0;
+  bool stopping_ = false, interrupted_ = false;
+  double seconds_ = 0;
+  uint64_t cycles_ = 0;
+};
+
+}  // namespace trama

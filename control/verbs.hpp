@@ -1,0 +1,17 @@
+// The verbs of the command, one file each. Every one takes what stands behind its name and returns the exit status.
+#pragma once
+#include "control/command_line.hpp"
+
+namespace trama {
+
+int run_verb(const Arguments& arguments);
+int check_verb(const Arguments& arguments);
+int graph_verb(const Arguments& arguments);
+int stages_verb(const Arguments& arguments);
+int inspect_verb(const Arguments& arguments);
+int export_verb(const Arguments& arguments);
+int verify_verb(const Arguments& arguments);
+int key_verb(const Arguments& arguments);
+int doctor_verb(const Arguments& arguments);
+
+}  // namespace trama
