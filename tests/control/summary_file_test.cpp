@@ -1,0 +1,91 @@
+#include "control/summary_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "control/summary.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace trama {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ScratchFolder;
+using test::write_file;
+using testing::HasSubstr;
+
+class SummaryFileTest : public testing::Test {
+ protected:
+  SummaryFileTest() {
+    write_file(folder_ / "in.pcap", std::string("packets"));
+    write_file(folder_ / "notes.txt", std::string("{\"trama\": 1}"));
+    write_file(folder_ / "earlier.json", summary_json({}));
+    write_file(folder_ / "empty", std::string());
+    fs::create_hard_link(folder_ / "in.pcap", folder_ / "hard");
+    fs::create_symlink("in.pcap", folder_ / "soft");
+    fs::create_directory(folder_ / "folder");
+  }
+  std::string at(const std::string& name) const { return (folder_ / name).string(); }
+  Expected<SummaryFile> judge(const std::string& path) const {
+    return SummaryFile::judge(path, {at("in.pcap"), at("save.pcap"), "-"}, at("out"));
+  }
+  const ScratchFolder folder_;
+};
+
+TEST_F(SummaryFileTest, RefusesWhatTheRunUsesByWhicheverName) {
+  for (const char* name : {"in.pcap", "hard", "soft", "folder/../in.pcap", "save.pcap", "folder/../save.pcap"}) {
+    const auto judged = judge(at(name));
+    ASSERT_FALSE(judged.has_value()) << name;
+    EXPECT_THAT(judged.error().text, HasSubstr("is a file that this run uses"));
+  }
+}
+
+TEST_F(SummaryFileTest, RefusesWhatIsntItsOwn) {
+  for (const char* name : {"folder", "notes.txt", "nowhere/s.json", "in.pcap/s.json"})
+    EXPECT_FALSE(judge(at(name)).has_value()) << name;
+}
+
+TEST_F(SummaryFileTest, TakesNewNamesEarlierSummariesAndTheOutputFolder) {
+  for (const std::string& name :
+       {std::string("-"), at("new.json"), at("earlier.json"), at("empty"), at("out/s.json"), std::string("/dev/null")})
+    EXPECT_TRUE(judge(name).has_value()) << name;
+}
+
+TEST_F(SummaryFileTest, WritesAllOrNothing) {
+  const mode_t mask = umask(022);
+  for (const char* name : {"new.json", "earlier.json", "out/s.json"}) {
+    const auto judged = judge(at(name));
+    ASSERT_TRUE(judged.has_value());
+    ASSERT_TRUE(judged->write("{}\n").has_value());
+    EXPECT_EQ(test::read_text(at(name)), "{}\n");
+    struct stat status;
+    ASSERT_EQ(stat(at(name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0644u);
+  }
+  umask(mask);
+  for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
+    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("json."))) << "a temporary was left";
+}
+
+TEST_F(SummaryFileTest, ALinkStaysALink) {
+  fs::create_symlink("earlier.json", folder_ / "link.json");
+  const auto judged = judge(at("link.json"));
+  ASSERT_TRUE(judged.has_value());
+  ASSERT_TRUE(judged->write("{}\n").has_value());
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
+  EXPECT_EQ(test::read_text(at("earlier.json")), "{}\n");
+}
+
+TEST_F(SummaryFileTest, SaysWhenItCantBeWritten) {
+  const auto judged = judge("/dev/full");
+  ASSERT_TRUE(judged.has_value());
+  const auto written = judged->write("{}\n");
+  ASSERT_FALSE(written.has_value());
+  EXPECT_THAT(written.error().text, HasSubstr("No space left"));
+}
+
+}  // namespace
+}  // namespace trama

@@ -1,0 +1,8 @@
+list(APPEND TRAMA_CONTROL_TESTS archive_input_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS command_line_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS data_output_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS run_graph_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS run_options_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS summary_file_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS summary_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS terminal_test.cpp)

@@ -1,0 +1,8 @@
+list(APPEND TRAMA_CLIENT_TESTS archive_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS blob_hostile_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS blob_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS lz4_emitter_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS archive_recover_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS archive_verify_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS manifest_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS quantities_test.cpp)
