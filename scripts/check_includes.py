@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Checks who includes whom, as the folders promise.
+
+engine includes nothing of the others; libclient and ebpf stand alone; modules/support includes engine's and
+libclient/formats; modules includes those and ebpf, and a stage never another stage; control includes engine, ebpf,
+libclient and modules/support, never a stage. Some libraries have one door: the only file, or folder, that includes them.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = ('engine', 'modules', 'ebpf', 'control', 'libclient')
+# First match wins: (who includes, what may be included), as regular expressions on paths from the root.
+RULES = [
+    (r'engine/', r'engine/'),
+    (r'libclient/', r'libclient/'),
+    (r'ebpf/', r'ebpf/'),
+    (r'modules/support/', r'(modules/support/|engine/|libclient/formats/)'),
+    (r'modules/', r'(modules/messages\.hpp$|modules/support/|engine/|ebpf/|libclient/formats/)'),
+    (r'control/', r'(control/|engine/|ebpf/|libclient/|modules/support/)'),
+]
+DOORS = {
+    'concurrentqueue/': r'engine/ring\.hpp$',
+    'toml.hpp': r'engine/',
+    'GraphBLAS.h': r'modules/support/graphblas_writer\.cpp$',
+    'pcap/': r'modules/pcap_filter\.cpp$',
+    'pcap.h': r'nobody$',
+    'CLI/': r'control/',
+    'archive.h': r'libclient/formats/',
+}
+
+
+def main():
+    wrong = []
+    sources = [path for folder in FOLDERS for pattern in ('*.cpp', '*.hpp', '*.h', '*.c')
+               for path in sorted((ROOT / folder).rglob(pattern))]
+    for path in sources:
+        name = path.relative_to(ROOT).as_posix()
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            include = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not include:
+                continue
+            target = include.group(2)
+            if target.split('/')[0] in FOLDERS and include.group(1) == '"':
+                allowed = next(rule for who, rule in RULES if re.match(who, name))
+                if not re.match(allowed, target):
+                    wrong.append(f'{name}:{number}: may not include {target}')
+            for door, only in DOORS.items():
+                if target.startswith(door) and not re.match(only, name):
+                    wrong.append(f'{name}:{number}: only {only} may include {target}')
+    print('\n'.join(wrong) or f'{len(sources)} files keep the rules')
+    sys.exit(bool(wrong) or not sources)
+
+
+if __name__ == '__main__':
+    main()

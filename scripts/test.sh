@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds and runs every test: scripts/test.sh [--long]. --long adds the tests that take more
+# than their share of half an hour. The last line counts what was run.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+export TRAMA_LONG=
+[ "${1:-}" = --long ] && export TRAMA_LONG=1
+# A sanitizer's finding ends a test program with a status of its own, so that no test can take it for a refusal.
+export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=halt_on_error=1:exitcode=99:print_stacktrace=1
+export TSAN_OPTIONS=exitcode=99:suppressions=$PWD/tests/tsan.supp
+captures=../shared/check_captures.py
+passed=0 failed=0 skipped=0
+
+# Runs a command as one test: its output is shown when it fails.
+check() {
+  local name=$1 log
+  shift
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    passed=$((passed + 1))
+    echo "ok    $name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $name"
+    tail -n 60 "$log"
+  fi
+  rm -f "$log"
+}
+
+# Builds a preset; everything behind it in the line depends on it.
+build() {
+  local started=$SECONDS
+  scripts/build.sh "$@" >/tmp/trama-build-$$.log 2>&1 || { tail -n 80 /tmp/trama-build-$$.log; rm -f /tmp/trama-build-$$.log; failed=$((failed + 1)); echo "FAIL  build $1"; return 1; }
+  rm -f /tmp/trama-build-$$.log
+  echo "built $1 in $((SECONDS - started)) s"
+}
+
+# Runs a preset's tests through ctest, and counts them one by one.
+ctest_preset() {
+  local preset=$1 log started=$SECONDS
+  shift
+  log=$(mktemp)
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" "$@" >"$log" 2>&1
+  local ok bad skip
+  ok=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.* Passed ' "$log")
+  skip=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.*\*\*\*Skipped ' "$log")
+  bad=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.*\*\*\*(Failed|Timeout|Exception|Not Run)' "$log")
+  [ $((ok + bad)) -gt 0 ] || bad=1
+  passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+  [ "$bad" -eq 0 ] || tail -n 150 "$log"
+  grep -E 'SKIPPED|Skipped' "$log" | sort -u | head -n 20
+  echo "$preset: $ok passed, $bad failed, $skip skipped in $((SECONDS - started)) s"
+  rm -f "$log"
+}
+
+check_captures() {
+  [ -e "$captures" ] || return 0
+  check "captures, $1" python3 "$captures" --trama "build/$1/trama"
+  check "captures through a pipe, $1" python3 "$captures" --trama "build/$1/trama" --pipe
+}
+
+scripts/install-deps.sh || exit 1
+check "format" scripts/check_format.sh
+check "include rules" python3 scripts/check_includes.py
+
+build release && ctest_preset release && check_captures release
+build asan && ctest_preset asan && check_captures asan
+build tsan engine_tests modules_tests trama && ctest_preset tsan -L threads
+build fuzz && check "fuzz, short" scripts/fuzz.sh --short
+
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
