@@ -61,8 +61,8 @@ bool Simulator::run_until_quiet() {
         if (runtime_.take(**node, r) && runtime_.go_on(**node, r)) return true;
     return false;
   };
-  while (step_one()) {
-  }
+  // A stage may push and then be blocked, which counts as no step: only a second round without one is quiet.
+  for (int fruitless = 0; fruitless < 2;) fruitless = step_one() ? 0 : fruitless + 1;
   return runtime_.all_finished();
 }
 

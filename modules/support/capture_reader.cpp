@@ -118,9 +118,11 @@ CaptureReader::Status CaptureReader::read(PacketBlock& block, std::span<Packet> 
     wanted_ = wanted_bytes(packets.size());
     if (fill(block) == Filled::wait) return Status::wait;
     const ParseProgress progress = parse(block.bytes().first(filled_), packets);
+    // The stream may be over while the block holds only the first part of what was carried over.
+    const bool all_in_block = from_carry_ == carry_end_ - carry_begin_;
     take(progress);
     keep_rest(block, progress.used);
-    if (progress.failed || (no_more_ && progress.need != 0)) finish(progress.failed);
+    if (progress.failed || (no_more_ && all_in_block && progress.need != 0)) finish(progress.failed);
     count = progress.packets;
     if (count != 0) return Status::packets;
   }

@@ -4,6 +4,7 @@ It shares nothing with the program under test but the published definitions: pca
 (Xu, Fan, Ammar, Moon 2002), AES-128 (FIPS 197).
 """
 import collections
+import functools
 import struct
 
 import numpy
@@ -69,10 +70,16 @@ class CryptoPan:
         """key: 32 bytes."""
         self.aes = Aes128(key[:16])
         self.pad = self.aes.encrypt(numpy.frombuffer(key[16:], dtype=numpy.uint8).reshape(1, 16))[0]
+        self.known = {}
 
     def anonymize(self, addresses):
-        """A dict from each of the addresses (integers) to its image."""
-        addresses = numpy.array(sorted(set(addresses)), dtype=numpy.uint32)
+        """A dict from each of the addresses (integers), and of those asked for before, to its image."""
+        new = set(addresses) - self.known.keys()
+        if new:
+            self.known.update(self._images(numpy.array(sorted(new), dtype=numpy.uint32)))
+        return self.known
+
+    def _images(self, addresses):
         result = numpy.zeros(len(addresses), dtype=numpy.uint32)
         first_pad = int.from_bytes(self.pad[:4].tobytes(), 'big')
         for level in range(32):
@@ -164,9 +171,12 @@ def windows_of(packets, window_packets, excluded=lambda source, destination: Fal
     return windows, verdicts
 
 
+crypto_pan = functools.lru_cache(CryptoPan)
+
+
 def relabel(cells, key, raw=False):
     """The cells of a matrix after anonymization under `key` (None: in clear)."""
     addresses = {address for pair in cells for address in pair}
-    image = CryptoPan(key).anonymize(addresses) if key else {a: a for a in addresses}
+    image = crypto_pan(key).anonymize(addresses) if key else {a: a for a in addresses}
     index = (lambda a: int.from_bytes(a.to_bytes(4, 'big'), 'little')) if raw else (lambda a: a)
     return {(index(image[s]), index(image[d])): count for (s, d), count in cells.items()}

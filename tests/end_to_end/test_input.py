@@ -32,13 +32,15 @@ class Captures(TramaTest):
     def test_a_cut_capture_keeps_its_whole_packets(self):
         whole = pcap(PACKETS)
         record = 16 + len(PACKETS[0])
-        for bytes_left in (24 + 9 * record + 7, 24 + 9 * record + 16 + 5, 24 + 10 * record - 1):
+        header_at = 24 + 9 * record
+        for bytes_left, place in ((header_at + 7, header_at), (header_at + 16 + 5, header_at + 16),
+                                  (header_at + record - 1, header_at + 16)):
             capture = self.write('cut.pcap', whole[:bytes_left])
             done = self.trama('run', '-r', capture, '-w', self.folder / f'out{bytes_left}', '--summary', '-', code=3)
             summary = json.loads(done.stdout)
             self.assertEqual(summary['packets']['counted'], 9)
             self.assertEqual(summary['inputs'][0]['status'], 'truncated')
-            self.assertIn(f'{24 + 9 * record}', summary['inputs'][0]['detail'])
+            self.assertIn(f'truncated at byte {place}: ', summary['inputs'][0]['detail'])
             self.assertIn('cut.pcap', done.stderr)
 
     def test_one_bad_input_of_several(self):

@@ -90,6 +90,17 @@ TEST(CaptureReader, SamePacketsByAllWays) {
   }
 }
 
+// The end of the stream is seen while a large packet, carried over, is still only partly in the block.
+TEST(CaptureReader, NothingIsLostWhenTheEndWasSeenAhead) {
+  for (const uint32_t batch : {1u, 2u, 5u, 10u}) {
+    PcapBuilder pcap;
+    for (uint32_t i = 0; i < 40; ++i) pcap.packet(patterned(i % 10 == 9 ? 50000 : 40, i), i * 1000);
+    const CaptureRead read = read_from_file(pcap.bytes(), batch);
+    EXPECT_EQ(read.packets, pcap.packets());
+    EXPECT_EQ(read.report.status, InputStatus::ok);
+  }
+}
+
 TEST(CaptureReader, StallsBetweenAnyTwoBytes) {
   PcapBuilder pcap;
   for (uint32_t i = 0; i < 5; ++i) pcap.packet(patterned(30 + i, i), i * 1000);
