@@ -23,11 +23,11 @@ RULES = [
 DOORS = {
     'concurrentqueue/': r'engine/ring\.hpp$',
     'toml.hpp': r'engine/',
-    'GraphBLAS.h': r'modules/support/graphblas_writer\.cpp$',
-    'pcap/': r'modules/pcap_filter\.cpp$',
+    'GraphBLAS.h': r'(modules/support/graphblas_writer|control/doctor)\.cpp$',
+    'pcap/': r'(modules/pcap_filter|control/doctor)\.cpp$',
     'pcap.h': r'nobody$',
     'CLI/': r'control/',
-    'archive.h': r'libclient/formats/',
+    'archive.h': r'(libclient/formats/|control/doctor\.cpp$)',
 }
 
 
