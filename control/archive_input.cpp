@@ -14,20 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLongestManifest = uint64_t{1} << 30;
-
-// The manifest beside an archive; nothing when there is none.
-FormatExpected<std::optional<Manifest>> manifest_of(const fs::path& archive) {
-  const fs::path path = archive.string() + ".json";
-  std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
-  const auto text = read_small_file(path, kLongestManifest);
-  if (!text) return tl::unexpected(text.error());
-  auto manifest = parse_manifest(*text);
-  if (!manifest) return format_failure_in(path.string(), std::move(manifest.error()));
-  return std::move(*manifest);
-}
-
 // Windows mostly stand in the manifest where they stand in the archive.
 const ManifestWindow* entry_of(const std::optional<Manifest>& manifest, size_t index, const std::string& member) {
   if (!manifest) return nullptr;
@@ -47,12 +33,15 @@ ArchiveInput::ArchiveInput(const std::vector<std::string>& paths) {
       fail(path, std::move(archives.error()));
       continue;
     }
-    archives_.insert(archives_.end(), archives->begin(), archives->end());
+    for (fs::path& archive : *archives) {
+      const SpecialFiles special = special_files(archive, path);
+      archives_.push_back({std::move(archive), special});
+    }
   }
-  for (const fs::path& archive : archives_) {
-    const auto manifest = manifest_of(archive);
+  for (const Archive& archive : archives_) {
+    const auto manifest = load_manifest_of(archive.path);
     if (!manifest) {
-      fail(archive, manifest.error());
+      fail(archive.path, manifest.error());
     } else if (*manifest) {
       for (const ManifestWindow& window : (*manifest)->windows) note((*manifest)->header, window.key);
     }
@@ -73,15 +62,16 @@ void ArchiveInput::fail(const fs::path& path, FormatError error) {
 }
 
 void ArchiveInput::each(const std::function<bool(ArchivedWindow&)>& use) {
-  for (const fs::path& archive : archives_)
+  for (const Archive& archive : archives_)
     if (!read_archive(archive, use)) return;
 }
 
-bool ArchiveInput::read_archive(const fs::path& path, const std::function<bool(ArchivedWindow&)>& use) {
+bool ArchiveInput::read_archive(const Archive& archive, const std::function<bool(ArchivedWindow&)>& use) {
+  const fs::path& path = archive.path;
   // A manifest that can't be read has been said already.
-  const auto manifest = manifest_of(path);
+  const auto manifest = load_manifest_of(path);
   const std::optional<Manifest> known = manifest ? *manifest : std::nullopt;
-  auto reader = ArchiveReader::open(path);
+  auto reader = ArchiveReader::open(path, kMaxMemberBytes, archive.special);
   if (!reader) {
     fail(path, std::move(reader.error()));
     return true;

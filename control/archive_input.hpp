@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "libclient/formats/file_bytes.hpp"
 #include "libclient/formats/manifest.hpp"
 #include "libclient/formats/matrix.hpp"
 
@@ -37,11 +38,15 @@ class ArchiveInput {
   int status() const;
 
  private:
+  struct Archive {
+    std::filesystem::path path;
+    SpecialFiles special;
+  };
   void note(const ManifestHeader& header, const std::string& key);
-  bool read_archive(const std::filesystem::path& path, const std::function<bool(ArchivedWindow&)>& use);
+  bool read_archive(const Archive& archive, const std::function<bool(ArchivedWindow&)>& use);
   void fail(const std::filesystem::path& path, FormatError error);
 
-  std::vector<std::filesystem::path> archives_;
+  std::vector<Archive> archives_;
   std::optional<std::string> index_order_, key_;
   bool mixed_index_orders_ = false, mixed_keys_ = false;
   size_t failures_ = 0, windows_ = 0;

@@ -60,8 +60,9 @@ class JsonReport final : public Report {
   }
 
  private:
+  // In ASCII, so that no name in it can do anything to a terminal.
   static std::string text(const nlohmann::ordered_json& object) {
-    return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return object.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
   }
   bool first_ = true;
 };
@@ -81,16 +82,16 @@ class CsvReport final : public Report {
 
  private:
   void line(const std::string& seq, const std::string& member, const Quantities& quantities) {
-    output_.write(seq + "," + quoted(member));
+    output_.write(seq + "," + quoted(printable(member)));
     for (const Quantity& quantity : kQuantities) {
       output_.write(',');
       output_.number(quantities.*quantity.value);
     }
     output_.write("\n");
   }
-  // RFC 4180.
+  // RFC 4180. Of printable text, so that a line is a line.
   static std::string quoted(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    if (text.find_first_of(",\"") == std::string::npos) return text;
     std::string result = "\"";
     for (const char c : text) result += c == '"' ? "\"\"" : std::string(1, c);
     return result + "\"";

@@ -49,7 +49,15 @@ std::string help() {
          "  trama VERB --help                           the options of a verb\n";
 }
 
+// Verbs that users of the documents may look for.
+constexpr const char* kNotYet[] = {"bench", "subscribe", "filter", "top", "status", "ctl"};
+
 int unknown(const std::string& word) {
+  for (const char* verb : kNotYet) {
+    if (word != verb) continue;
+    print_error("`" + word + "` is not in this version");
+    return kMisused;
+  }
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   if (word[0] == '-') {

@@ -92,11 +92,13 @@ std::unique_ptr<Runtime> make_runtime(const Prepared& prepared, Services& servic
   return nullptr;
 }
 
-// The key and whatever else needs root has been opened; archives and summary are made by the other user.
-bool change_user(const Prepared& prepared, bool core) {
+// The key and whatever else needs root has been opened; archives and summary are made by the other user, who may write
+// to other places than root.
+bool change_user(Prepared& prepared, const RunOptions& options) {
   auto changed = prepared.user->become();
-  if (!core) forbid_core_dumps();
+  if (!options.core) forbid_core_dumps();
   if (changed && !prepared.output_folder.empty()) changed = check_output_folder(prepared.output_folder);
+  if (changed && options.summary) changed = prepare_summary(*options.summary, prepared);
   if (!changed) print(changed.error());
   return changed.has_value();
 }
@@ -111,7 +113,7 @@ class Run {
     runtime_ = make_runtime(prepared_, services_, ledger_);
     signals.setup_ended();
     if (!runtime_) return kMisused;
-    if (prepared_.user && !change_user(prepared_, options_.core)) return kMisused;
+    if (prepared_.user && !change_user(prepared_, options_)) return kMisused;
 
     RunLoop loop(*runtime_, services_, {options_.quiet, options_.duration_s});
     loop.run(signals, [this](double seconds) { say(facts(seconds)); });
@@ -145,7 +147,7 @@ class Run {
   }
 
   const RunOptions& options_;
-  const Prepared prepared_;
+  Prepared prepared_;
   Services services_;
   Ledger ledger_;
   std::unique_ptr<Runtime> runtime_;
@@ -164,9 +166,9 @@ int run_verb(const Arguments& arguments) {
     return kDone;
   }
   if (!options->core) forbid_core_dumps();
+  RunSignals signals;  // from here on none of them ends the process by itself
   auto prepared = prepare(*options);
   if (!prepared) return kMisused;
-  RunSignals signals;
   return Run(*options, std::move(*prepared)).run(signals);
 }
 

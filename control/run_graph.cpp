@@ -191,10 +191,11 @@ tl::expected<GraphSpec, Diagnostics> make_graph(const RunOptions& options, const
 }
 
 std::string graph_identity(const GraphSpec& spec) {
-  // Places and names of things, and keys, don't change the result. Privacy ranges do, but nobody may be able to guess
-  // them by comparing hashes; the manifest has a keyed digest of them instead.
-  static const std::vector<std::string> kLeftOut = {"files",     "file",   "directory", "key_file",
-                                                    "ephemeral", "ranges", "sensor",    "sync"};
+  // Places and names of things, and keys, don't change the result. Privacy ranges and filter expressions do, but this
+  // hash has no key and is published: whoever guesses an address in them could see by trying that the guess is right.
+  // The manifest has a keyed digest of the ranges instead.
+  static const std::vector<std::string> kLeftOut = {"files",  "file",       "directory", "key_file", "ephemeral",
+                                                    "ranges", "expression", "sensor",    "sync"};
   const std::string text = canonical_text(spec, kLeftOut);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;
@@ -208,9 +209,9 @@ std::string graph_identity(const GraphSpec& spec) {
   return hex;
 }
 
-std::vector<std::string> graph_lines(const std::string& path) {
+SourceLines graph_lines(const std::string& path) {
   const auto text = read_graph_text(path);
-  return text ? lines_of(*text) : std::vector<std::string>();
+  return text ? lines_of(*text, path) : SourceLines();
 }
 
 std::vector<std::string> files_read(const GraphSpec& spec) {

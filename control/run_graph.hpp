@@ -13,11 +13,12 @@ namespace trama {
 // some, where nothing else was said. All errors at once.
 tl::expected<GraphSpec, Diagnostics> make_graph(const RunOptions& options, const Registry& registry, size_t processors);
 
-// SHA-256, in hexadecimal, of the canonical graph: stages, links and what changes the result.
+// SHA-256, in hexadecimal, of the canonical graph: stages, links and what changes the result, but
+// privacy ranges and filter expressions.
 std::string graph_identity(const GraphSpec& spec);
 
 // The lines of a graph file, for showing what is wrong with them; none when it can't be read.
-std::vector<std::string> graph_lines(const std::string& path);
+SourceLines graph_lines(const std::string& path);
 
 // Files that the graph reads: inputs, key, exclusion lists, and the graph itself; as they were written.
 std::vector<std::string> files_read(const GraphSpec& spec);

@@ -27,11 +27,12 @@ int64_t now_ns() {
 sigset_t answered() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) sigaddset(&set, signal);
   return set;
 }
 
-bool ends_run(int signal) { return signal == SIGINT || signal == SIGTERM; }
+// A terminal that is closed ends a run as tcpdump's users expect: in good order.
+bool ends_run(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
 // An eventfd: readable once set.
 class Flag {
@@ -108,8 +109,9 @@ void RunLoop::run(RunSignals& signals, const std::function<void(double)>& say_so
   Flag ended;
   started_ns_ = now_ns();
   const uint64_t cycles_before = trama::cycles();
+  Expected<void> ran;
   std::thread engine([&] {
-    runtime_.run();
+    ran = runtime_.run();
     ended.set();
   });
   for (bool running = true; running;) {
@@ -125,6 +127,10 @@ void RunLoop::run(RunSignals& signals, const std::function<void(double)>& say_so
     if (running) progress_.draw(*report_, elapsed_s());
   }
   engine.join();
+  if (!ran) {
+    report_->output_failed();
+    report_->say(std::move(ran.error()));
+  }
   seconds_ = elapsed_s();
   cycles_ = trama::cycles() - cycles_before;
   progress_.clear();
@@ -153,15 +159,19 @@ void RunLoop::answer(int signal, const std::function<void(double)>& say_so_far) 
 void RunLoop::reload_exclusions() {
   if (!exclusion_input_->has_files())
     return print_warning("SIGUSR2: no exclusion file to read again", "start with --exclude-file FILE");
-  if (auto ranges = exclusion_input_->read(); !ranges) {
+  auto ranges = exclusion_input_->read(PrivacyRanges::Reading::again);
+  if (!ranges) {
     print(ranges.error());
-  } else if (auto published = exclusion_lists_->publish(std::move(*ranges)); !published) {
-    print(published.error());
-  } else {
-    if (!options_.quiet) print_note("exclusion ranges were read again and hold from now on");
-    return;
+    return print_warning("the exclusion ranges stay as they were");
   }
-  print_warning("the exclusion ranges stay as they were");
+  const std::string number = counted((*ranges)->size(), "exclusion range");
+  auto published = exclusion_lists_->publish(std::move(*ranges));
+  if (!published) {
+    print(published.error());
+    return print_warning("the exclusion ranges stay as they were");
+  }
+  if (options_.quiet) return;
+  print_note("the files were read again: " + number + (*published ? " from now on" : " as before"));
 }
 
 void RunLoop::say_messages() {

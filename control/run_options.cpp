@@ -63,7 +63,7 @@ void RunCommandLine::add_privacy() {
 
 void RunCommandLine::add_output() {
   line_.text("-w,--write", options_.directory, "DIR", "folder for archives (./trama-out)");
-  line_.integer("--window-packets", options_.window_packets, 1, uint64_t{1} << 28, "N", "packets of a window (131072)");
+  line_.integer("--window-packets", options_.window_packets, 1, uint64_t{1} << 26, "N", "packets of a window (131072)");
   line_.integer("--windows-per-archive", options_.windows_per_archive, 1, kMostPackets, "N",
                 "windows of an archive (64)");
   line_.choice("--compression", options_.compression, {"lz4", "zstd", "none"}, "of matrices (lz4)");

@@ -39,6 +39,23 @@ size_t width(const std::string& cell) {
       std::count_if(cell.begin(), cell.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+// Bytes of the character that `text` begins with; 0 if it is a control character or no UTF-8 (RFC 3629).
+size_t visible_character(std::string_view text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
+  const size_t length = first >= 0xC2 && first <= 0xDF   ? 2
+                        : first >> 4 == 0xE              ? 3
+                        : first >= 0xF0 && first <= 0xF4 ? 4
+                                                         : 0;
+  for (size_t i = 1; i < length; ++i)
+    if (byte(i) >> 6 != 2) return 0;
+  const bool control = first == 0xC2 && second < 0xA0;
+  const bool too_long = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool no_character = (first == 0xED && second >= 0xA0) || (first == 0xF4 && second >= 0x90);
+  return control || too_long || no_character ? 0 : length;
+}
+
 }  // namespace
 
 bool is_terminal(int fd) { return isatty(fd) == 1; }
@@ -56,21 +73,28 @@ size_t terminal_columns(int fd) {
 
 std::string printable(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7F) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
-      result += escaped;
+  while (!text.empty()) {
+    const size_t length = visible_character(text);
+    if (length > 0) {
+      result += text.substr(0, length);
     } else {
-      result += c;
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(text[0]));
+      result += escaped;
     }
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
   return result;
 }
 
-std::string diagnostic_text(const Diagnostic& diagnostic, const std::vector<std::string>& lines, bool colours) {
-  std::string text = show(diagnostic, lines);
+std::string diagnostic_text(const Diagnostic& diagnostic, const SourceLines& source, bool colours) {
+  Diagnostic visible = diagnostic;
+  visible.place.file = printable(visible.place.file);
+  for (std::string* part : {&visible.text, &visible.hint}) {
+    std::replace(part->begin(), part->end(), '\n', ' ');
+    *part = printable(*part);
+  }
+  std::string text = show(visible, source);
   const Look look = look_of(diagnostic.severity);
   const size_t at = text.find(look.word);
   if (colours && at != std::string::npos) {
@@ -80,12 +104,12 @@ std::string diagnostic_text(const Diagnostic& diagnostic, const std::vector<std:
   return text;
 }
 
-void print(const Diagnostic& diagnostic, const std::vector<std::string>& lines) {
-  std::fputs(diagnostic_text(diagnostic, lines, has_colours(STDERR_FILENO)).c_str(), stderr);
+void print(const Diagnostic& diagnostic, const SourceLines& source) {
+  std::fputs(diagnostic_text(diagnostic, source, has_colours(STDERR_FILENO)).c_str(), stderr);
 }
 
-void print(const Diagnostics& diagnostics, const std::vector<std::string>& lines) {
-  for (const Diagnostic& diagnostic : diagnostics) print(diagnostic, lines);
+void print(const Diagnostics& diagnostics, const SourceLines& source) {
+  for (const Diagnostic& diagnostic : diagnostics) print(diagnostic, source);
 }
 
 void print_error(std::string text, std::string hint) { print_one(Severity::error, std::move(text), std::move(hint)); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/diagnostic.hpp"
+#include "engine/graph_spec.hpp"
 #include "libclient/formats/error.hpp"
 
 namespace trama {
@@ -18,16 +19,17 @@ bool has_colours(int fd);
 // Columns of the terminal; 80 when it doesn't say.
 size_t terminal_columns(int fd);
 
-// Control characters as \xNN, except newlines and tabs: names of files and the like come from anywhere, and must not
-// move the cursor or change its colour.
+// Control characters as \xNN, byte by byte: newlines and tabs too, U+0080 to U+009F, and bytes that are not UTF-8,
+// which some terminals take for the latter. Names of files and of members of archives come from anywhere, and must not
+// move the cursor, change its colour or forge a line.
 std::string printable(std::string_view text);
 
 // show() of engine/check.hpp ("trama: error: FILE:LINE: text"), with a colour for the severity where asked for.
-std::string diagnostic_text(const Diagnostic& diagnostic, const std::vector<std::string>& lines, bool colours);
+std::string diagnostic_text(const Diagnostic& diagnostic, const SourceLines& source, bool colours);
 
 // The same, on stderr.
-void print(const Diagnostic& diagnostic, const std::vector<std::string>& lines = {});
-void print(const Diagnostics& diagnostics, const std::vector<std::string>& lines = {});
+void print(const Diagnostic& diagnostic, const SourceLines& source = {});
+void print(const Diagnostics& diagnostics, const SourceLines& source = {});
 
 void print_error(std::string text, std::string hint = "");
 void print_warning(std::string text, std::string hint = "");

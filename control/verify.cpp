@@ -5,6 +5,7 @@
 #include "control/data_output.hpp"
 #include "control/terminal.hpp"
 #include "control/verbs.hpp"
+#include "libclient/formats/archive_finish.hpp"
 #include "libclient/formats/archive_recover.hpp"
 #include "libclient/formats/archive_verify.hpp"
 #include "libclient/formats/paths.hpp"
@@ -23,14 +24,15 @@ struct Found {
   }
 };
 
-bool is_part(const fs::path& path) { return path.extension() == ".part"; }
+bool is_part(const fs::path& path) { return is_part_name(path.filename().string()); }
 
-// The left-overs that a PATH stands for, in the order of their names.
+// The left-overs that a PATH stands for, in the order of their names. In a folder only what is named as a writer names
+// it: a folder may hold other people's *.part.
 std::vector<fs::path> parts_of(const fs::path& path) {
   std::vector<fs::path> parts;
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    if (is_part(path)) parts.push_back(path);
+    if (path.extension() == ".part") parts.push_back(path);
     return parts;
   }
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
@@ -39,23 +41,31 @@ std::vector<fs::path> parts_of(const fs::path& path) {
   return parts;
 }
 
-void recover(const fs::path& part, DataOutput& output, Found& found) {
+// True if there may be an archive of it now, or an error has been said: nothing was left to make one of otherwise.
+bool recover(const fs::path& part, DataOutput& output, Found& found) {
   const auto recovered = recover_part(part);
   if (!recovered) {
     ++found.useless;
     print(to_diagnostic(recovered.error()));
-  } else if (recovered->archive.empty()) {
-    output.write(printable(part.string()) + ": nothing had been written; removed\n");
-  } else {
-    std::string line = printable(part.string()) + ": recovered as " + printable(recovered->archive.string()) + ", " +
-                       counted(recovered->windows, "window") + ", " + counted(recovered->packets, "packet");
-    if (recovered->cut_bytes > 0) line += ", " + counted(recovered->cut_bytes, "byte") + " of a cut window left out";
-    output.write(line + "\n");
+    return true;
   }
+  if (recovered->left_alone) {
+    print({Severity::note, {part.string(), 0}, "is empty and has just been made: left to its writer", ""});
+    return false;
+  }
+  if (recovered->archive.empty()) {
+    output.write(printable(part.string()) + ": nothing had been written; removed\n");
+    return false;
+  }
+  std::string line = printable(part.string()) + ": recovered as " + printable(recovered->archive.string()) + ", " +
+                     counted(recovered->windows, "window") + ", " + counted(recovered->packets, "packet");
+  if (recovered->cut_bytes > 0) line += ", " + counted(recovered->cut_bytes, "byte") + " of a cut window left out";
+  output.write(line + "\n");
+  return true;
 }
 
-void verify(const fs::path& archive, DataOutput& output, Found& found) {
-  const VerifyReport report = verify_archive(archive);
+void verify(const fs::path& archive, SpecialFiles special, DataOutput& output, Found& found) {
+  const VerifyReport report = verify_archive(archive, special);
   ++(report.ok() ? found.sound : report.windows > 0 ? found.damaged : found.useless);
   std::string line = printable(archive.string()) + ": " + (report.ok() ? "ok" : "damaged") + ", " +
                      counted(report.windows, "window") + ", " + counted(report.packets, "packet") + ", " +
@@ -69,10 +79,12 @@ void verify(const fs::path& archive, DataOutput& output, Found& found) {
 
 void verify_path(const std::string& path, bool recovering, DataOutput& output, Found& found) {
   const std::vector<fs::path> parts = parts_of(path);
+  bool only_empty_parts = recovering && !parts.empty();
   if (recovering)
-    for (const fs::path& part : parts) recover(part, output, found);
-  if (is_part(path)) {
-    if (recovering) return;
+    for (const fs::path& part : parts) only_empty_parts &= !recover(part, output, found);
+  const bool is_left_over = !parts.empty() && parts.front() == path;
+  if (is_left_over && recovering) return;
+  if (is_left_over && is_part(path)) {
     ++found.useless;
     return print({Severity::error,
                   {path, 0},
@@ -81,16 +93,14 @@ void verify_path(const std::string& path, bool recovering, DataOutput& output, F
   }
   const auto archives = expand_archives(path);
   if (!archives) {
-    // A folder in which nothing but an empty part stood.
-    std::error_code error;
-    if (recovering && !parts.empty() && fs::is_empty(path, error)) return;
+    if (only_empty_parts) return;  // a folder into which nothing has been written yet
     ++found.useless;
     return print(to_diagnostic(archives.error()));
   }
   if (!recovering && !parts.empty())
     print_note(path + " holds " + counted(parts.size(), "unfinished archive") + " (*.part)",
                "if no run is writing there, `trama verify --recover " + path + "` finishes them");
-  for (const fs::path& archive : *archives) verify(archive, output, found);
+  for (const fs::path& archive : *archives) verify(archive, special_files(archive, path), output, found);
 }
 
 }  // namespace

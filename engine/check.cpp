@@ -30,6 +30,7 @@ class Checker {
       check_order(i);
       check_sharing(i);
     }
+    check_counted_once();
     check_credits(false, "batch_credits", spec_.batch_credits, spec_.batch_credits_place);
     check_credits(true, "window_credits", spec_.window_credits, spec_.window_credits_place);
     if (!diagnostics_.empty()) return tl::unexpected(in_order(std::move(diagnostics_)));
@@ -149,6 +150,32 @@ class Checker {
         return;
       }
       if (!tree_.kinds[feeder] || tree_.kinds[feeder]->makes_buffers()) return;
+    }
+  }
+
+  // What messages carry is summed where their numbers end in sinks: of every packet, that may happen in one place only.
+  void check_counted_once() {
+    size_t opener = kNone, counted = kNone;
+    for (const size_t i : tree_.order) {
+      const StageKind* kind = tree_.kinds[i];
+      if (!kind || kind->source || kind->info.numbering != Numbering::opens) continue;
+      if (opener != kNone)
+        report(stage(i).place, name(i) + " cuts anew what " + name(opener) + " cuts already: it would be counted twice",
+               "let the graph fan out behind one of them");
+      else
+        opener = i;
+    }
+    for (const size_t i : tree_.order) {
+      const StageKind* kind = tree_.kinds[i];
+      if (opener != kNone || !kind || !kind->sink || tree_.feeders[i] == kNone) continue;
+      const MessageType* takes = flows_[tree_.feeders[i]].output;
+      const MessageType* others = counted == kNone ? takes : flows_[tree_.feeders[counted]].output;
+      if (takes && others && takes != others)
+        report(tree_.link_places[i],
+               name(i) + " ends " + std::string(takes->name) + " and " + name(counted) + " ends " +
+                   std::string(others->name) + ": each packet would be counted in one of two ways",
+               "let all sinks take the same messages");
+      if (counted == kNone) counted = i;
     }
   }
 

@@ -40,8 +40,10 @@ tl::expected<CheckedGraph, Diagnostics> check(const GraphSpec& spec, const Regis
 std::string to_dot(const CheckedGraph& graph);
 
 // A diagnostic as the command prints it, each line with its end: "trama: error: FILE:LINE: text", and, indented by
-// four, the offending line and "hint: ...". Without a line in its place, or without such a line in `lines` (the text of
-// the file it is about; may be empty), no line is shown. Control characters become spaces.
-std::string show(const Diagnostic& diagnostic, const std::vector<std::string>& lines);
+// four, the offending line and "hint: ...". A line is shown only of the file that `source` is, for a diagnostic may be
+// about another one, which nobody asked to see. Whatever file was taken for a graph, no key and no packet is shown: in
+// its place, 32 or more hexadecimal digits in a row become "…", and a line that isn't text is left out. Control
+// characters become spaces.
+std::string show(const Diagnostic& diagnostic, const SourceLines& source);
 
 }  // namespace trama

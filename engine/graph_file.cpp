@@ -134,15 +134,16 @@ StageSpec* GraphSpec::find(std::string_view name) {
   return const_cast<StageSpec*>(static_cast<const GraphSpec*>(this)->find(name));
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
+SourceLines lines_of(std::string_view text, const std::string& name) {
+  SourceLines source{name, {}};
+  std::vector<std::string>& lines = source.lines;
   while (!text.empty()) {
     const size_t end = text.find('\n');
     lines.emplace_back(text.substr(0, end));
     if (!lines.back().empty() && lines.back().back() == '\r') lines.back().pop_back();
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
-  return lines;
+  return source;
 }
 
 tl::expected<GraphSpec, Diagnostics> parse_graph(std::string_view text, const std::string& name) {
@@ -150,7 +151,7 @@ tl::expected<GraphSpec, Diagnostics> parse_graph(std::string_view text, const st
   if (!file) return tl::unexpected(Diagnostics{file.error()});
   GraphSpec spec;
   spec.place = spec.workers_place = spec.batch_credits_place = spec.window_credits_place = {name, 0};
-  spec.lines = lines_of(text);
+  spec.lines = lines_of(text, name);
   Reader reader(spec);
   reader.read(*file);
   if (!reader.understood()) return tl::unexpected(in_order(std::move(spec.form_errors)));

@@ -29,6 +29,12 @@ struct LinkSpec {
   Place place;
 };
 
+// A file's text by lines, without their ends.
+struct SourceLines {
+  std::string file;  // as diagnostics call it
+  std::vector<std::string> lines;
+};
+
 struct GraphSpec {
   Place place;                                                     // the file
   Sizes sizes;                                                     // keys window_packets and batch_packets
@@ -37,18 +43,18 @@ struct GraphSpec {
   size_t window_credits = 0;                                       // 0: the standard, 2 * workers + 2
   bool pin = false;                                                // pin worker i to processor i
   Place workers_place, batch_credits_place, window_credits_place;  // of these keys; of the file when not given
-  std::vector<LinkSpec> links;     // in the order written; "a -> b -> c, d" makes a-b, b-c, b-d
-  std::vector<StageSpec> stages;   // in order of first appearance; also those without a table
-  std::vector<std::string> lines;  // the text, for show()
-  Diagnostics form_errors;         // values of a wrong kind or out of range; check() reports them with all others
+  std::vector<LinkSpec> links;    // in the order written; "a -> b -> c, d" makes a-b, b-c, b-d
+  std::vector<StageSpec> stages;  // in order of first appearance; also those without a table
+  SourceLines lines;              // the text, for show()
+  Diagnostics form_errors;        // values of a wrong kind or out of range; check() reports them with all others
 
   // Null when there is no such stage.
   StageSpec* find(std::string_view name);
   const StageSpec* find(std::string_view name) const;
 };
 
-// A text by lines, without their ends: what show() wants when parse_graph() gave no spec to take them from.
-std::vector<std::string> lines_of(std::string_view text);
+// What show() wants when parse_graph() gave no spec to take it from. `name` is what diagnostics call the file.
+SourceLines lines_of(std::string_view text, const std::string& name);
 
 // Text to spec. `name` is what diagnostics call the file. Fails when links or stages could not be understood, with all
 // that can be said about the form, or at a syntax error, which is one diagnostic with its line and what is wrong there.

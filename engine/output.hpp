@@ -52,7 +52,7 @@ class OutputBase {
     doze_->notify();
   }
 
-  // Ends this stage's hold on an input. Thread-safe.
+  // Ends this stage's hold on an input. Thread-safe in a sink.
   void release(Message* message) {
     if (message == following_) following_ = nullptr;
     if (loses_) {
@@ -74,11 +74,12 @@ class OutputBase {
   // A buffer for a number that this stage will take when it pushes it; null without a credit: return Step::blocked.
   // One such buffer at a time.
   Message* begin() {
-    assert(opens_);
+    assert(opens_ && pool_ && "only a stage that opens a domain begins messages");
     return to_->numbers.available() ? pool_->take() : nullptr;
   }
   // A buffer that takes over the number of `in`. Never fails, since a pool has as many buffers as the domain credits.
   Message* follow(const Message& in) {
+    assert(pool_ && "a stage whose input and output are of one type passes its input on");
     Message* out = pool_->take();
     assert(out && "a pool has as many buffers as its domain has credits");
     out->seq = in.seq;

@@ -51,7 +51,7 @@ struct StageKind {
   tl::expected<StageFactory, Diagnostics> (*make)(const ParameterTable& table, const SetupContext& context);
 
   // The stage hands on other buffers than those it takes.
-  bool makes_buffers() const { return !sink && !any_type && input != output; }
+  bool makes_buffers() const { return !sink && !any_type && (input != output || info.numbering == Numbering::opens); }
 };
 
 class Registry {

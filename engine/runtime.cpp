@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "engine/cycles.hpp"
@@ -86,9 +88,10 @@ void Runtime::make_replicas(const CheckedGraph& graph, const Plan& plan, const s
     const CheckedGraph::Node& checked = graph.nodes[n];
     Node& node = *nodes_[n];
     const size_t credits = node.source ? 0 : plan.domain_credits[checked.domain_in];
+    const size_t most_held = std::max(credits, checked.kind->info.may_lose);
     for (size_t r = 0; r < checked.spec.replicas; ++r) {
       auto replica = std::make_unique<Replica>();
-      replica->stage = factories[n](ReplicaContext{r, checked.spec.replicas, credits, plan.sizes, *this});
+      replica->stage = factories[n](ReplicaContext{r, checked.spec.replicas, credits, most_held, plan.sizes, *this});
       OutputBase& output = replica->output;
       output.opens_ = node.opens;
       output.ends_ = checked.kind->sink || (node.opens && !node.source);
@@ -250,11 +253,26 @@ void Runtime::work(size_t worker) {
   doze_.notify_all();
 }
 
-void Runtime::run() {
+Expected<void> Runtime::run() {
+  enum Gate { shut, open, never };
+  std::atomic<int> gate{shut};
   std::vector<std::thread> threads;
   threads.reserve(workers_);
-  for (size_t w = 0; w < workers_; ++w) threads.emplace_back([this, w] { work(w); });
+  std::string failed;
+  try {
+    for (size_t w = 0; w < workers_; ++w)
+      threads.emplace_back([this, w, &gate] {
+        gate.wait(shut);
+        if (gate.load() == open) work(w);
+      });
+  } catch (const std::system_error& error) {
+    failed = error.what();
+  }
+  gate = failed.empty() ? open : never;
+  gate.notify_all();
   for (std::thread& thread : threads) thread.join();
+  if (failed.empty()) return {};
+  return failure("can't start " + std::to_string(workers_) + " workers: " + failed, "take fewer with --workers");
 }
 
 void Runtime::stop_sources() {

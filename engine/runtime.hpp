@@ -26,7 +26,7 @@ struct ReplicaCounters {
 struct StageCounters {
   std::string name, kind;
   std::vector<ReplicaCounters> replicas;
-  size_t queue_peak = 0;       // most messages that waited in front of the stage, and were being processed
+  size_t queue_peak = 0;       // most messages seen waiting in front of the stage or being processed
   uint64_t lost = 0;           // passed by a reader that may lose
   uint64_t failed_pushes = 0;  // a ring was full against the rules: always 0
 };
@@ -44,7 +44,9 @@ class Runtime final : public EngineControl {
                                                                   const RuntimeOptions& options = {});
   ~Runtime() override;
 
-  void run();  // starts the workers and returns when every stage has drained; once
+  // Starts the workers and returns when every stage has drained; once. Fails, and has done nothing, when the system
+  // gives no threads.
+  Expected<void> run();
 
   // Any thread, and signal handlers too for stop_sources().
   void stop_sources() override;

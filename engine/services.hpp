@@ -6,7 +6,7 @@
 
 namespace trama {
 
-// Filled and read by one thread, before workers start. The objects themselves say which of their calls are thread-safe.
+// Used by one thread, the one that sets the graph up. The objects themselves say which of their calls are thread-safe.
 class Services {
  public:
   template <class T>

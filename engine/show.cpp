@@ -1,10 +1,15 @@
 // Diagnostics as the command prints them.
+#include <algorithm>
+#include <cctype>
+
 #include "engine/check.hpp"
+#include "engine/toml_text.hpp"
 
 namespace trama {
 namespace {
 
 constexpr size_t kLongestLine = 160;
+constexpr size_t kKeyDigits = 32;  // half a key, or an AES-128 key: no graph needs so many in a row
 
 // Graph files come from others: what would move the cursor or change colours of a terminal becomes a space. Beside the
 // ASCII control characters these are U+0080..U+009F, whether written as UTF-8 (0xc2 and one byte) or as a lone byte.
@@ -33,6 +38,32 @@ std::string shortened(const std::string& line) {
   return middle.substr(0, end) + " ...";
 }
 
+bool is_digit(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
+
+// A key file may have been given for a graph file, or its content been written into one.
+std::string without_keys(const std::string& line) {
+  std::string result;
+  for (auto at = line.begin(); at != line.end();) {
+    auto end = std::find_if_not(at, line.end(), is_digit);
+    if (end == at) end = std::find_if(at, line.end(), is_digit);
+    if (is_digit(*at) && static_cast<size_t>(end - at) >= kKeyDigits) {
+      result += "\u2026";
+    } else {
+      result.append(at, end);
+    }
+    at = end;
+  }
+  return result;
+}
+
+// The line that the diagnostic is about, as it may be seen; empty when there is none.
+std::string shown_line(const Place& place, const SourceLines& source) {
+  if (place.file != source.file || place.line < 1 || static_cast<size_t>(place.line) > source.lines.size()) return "";
+  const std::string& line = source.lines[static_cast<size_t>(place.line) - 1];
+  const bool text = is_utf8(line) && line.find('\0') == std::string::npos;
+  return text ? shortened(without_keys(line)) : "";
+}
+
 const char* word(Severity severity) {
   switch (severity) {
     case Severity::error: return "error";
@@ -44,17 +75,14 @@ const char* word(Severity severity) {
 
 }  // namespace
 
-std::string show(const Diagnostic& diagnostic, const std::vector<std::string>& lines) {
+std::string show(const Diagnostic& diagnostic, const SourceLines& source) {
   const Place& place = diagnostic.place;
   std::string text = std::string("trama: ") + word(diagnostic.severity) + ": ";
   if (!place.file.empty()) text += printable(place.file) + ":";
   if (!place.file.empty() && place.line > 0) text += std::to_string(place.line) + ":";
   if (!place.file.empty()) text += " ";
   text += printable(diagnostic.text) + "\n";
-  if (place.line > 0 && static_cast<size_t>(place.line) <= lines.size()) {
-    const std::string line = shortened(lines[static_cast<size_t>(place.line) - 1]);
-    if (!line.empty()) text += "    " + line + "\n";
-  }
+  if (const std::string line = shown_line(place, source); !line.empty()) text += "    " + line + "\n";
   if (!diagnostic.hint.empty()) text += "    hint: " + printable(diagnostic.hint) + "\n";
   return text;
 }

@@ -10,51 +10,62 @@
 
 namespace trama {
 
-// Messages are handled one after the other in the order they were handed over. There is room for as many as can be
-// alive, one for each credit, so that handing over never fails and never waits.
+// Messages are handled one after the other in the order they were handed over. There is room for as many as the stage
+// can hold, so that handing over never fails and never waits.
 template <class T>
 class SideThread {
  public:
-  // `handle` gets each message, and null once, at the end. Both run on the thread; it may release messages.
-  SideThread(const ReplicaContext& context, std::function<void(T*)> handle)
+  // `handle` gets each message with the output to release it to, and null once, at the end. It runs on the thread and
+  // must not throw.
+  using Handle = std::function<void(T* message, OutputBase* output)>;
+
+  SideThread(const ReplicaContext& context, Handle handle)
       : control_(context.control),
         handle_(std::move(handle)),
-        slots_(context.input_credits + 1),
+        slots_(context.most_held + 1),
         thread_([this] { work(); }) {}
   ~SideThread() {
-    if (!ending_) hand(nullptr);
+    if (!ending_) end();
     thread_.join();
   }
   SideThread(const SideThread&) = delete;
   SideThread& operator=(const SideThread&) = delete;
 
   // From process(): the stage's own calls, one at a time.
-  void hand(T* message) {
-    ending_ = message == nullptr;
-    slots_[tail_++ % slots_.size()] = message;
-    waiting_.release();
-  }
+  void hand(T* message, OutputBase& output) { put({message, &output}); }
   // From drain(): blocked until all that was handed over is done with; the engine is woken then.
   Step finish() {
-    if (!ending_) hand(nullptr);
+    if (!ending_) end();
     return done_.load(std::memory_order_acquire) ? Step::done : Step::blocked;
   }
 
  private:
+  struct Slot {
+    T* message = nullptr;
+    OutputBase* output = nullptr;
+  };
+  void put(Slot slot) {
+    slots_[tail_++ % slots_.size()] = slot;
+    waiting_.release();
+  }
+  void end() {
+    ending_ = true;
+    put({});
+  }
   void work() {
     for (size_t head = 0;; ++head) {
       waiting_.acquire();
-      T* message = slots_[head % slots_.size()];
-      handle_(message);
-      if (message == nullptr) break;
+      const Slot slot = slots_[head % slots_.size()];
+      handle_(slot.message, slot.output);
+      if (slot.message == nullptr) break;
     }
     done_.store(true, std::memory_order_release);
     control_.wake();
   }
 
   EngineControl& control_;
-  std::function<void(T*)> handle_;
-  std::vector<T*> slots_;
+  const Handle handle_;
+  std::vector<Slot> slots_;
   std::counting_semaphore<> waiting_{0};
   std::atomic<bool> done_{false};
   size_t tail_ = 0;

@@ -68,6 +68,7 @@ struct ReplicaContext {
   size_t replica = 0;
   size_t replicas = 1;
   size_t input_credits = 0;  // C of the domain it reads from; 0 for a source
+  size_t most_held = 0;      // messages that it can hold at once: C, or the slots of a reader that may lose
   Sizes sizes;
   EngineControl& control;
 };
@@ -82,7 +83,9 @@ class StageBase {
 };
 using StageFactory = std::function<std::unique_ptr<StageBase>(const ReplicaContext&)>;
 
-// In and Out are message types. Stage<Message, Message> takes any type and passes the same messages on.
+// In and Out are message types. Stage<Message, Message> takes any type and passes the same messages on; so does a stage
+// whose In and Out are the same, unless it opens a domain. All others make buffers of their own with begin() or
+// follow().
 template <class In, class Out>
 class Stage : public StageBase {
  public:

@@ -68,13 +68,22 @@ Diagnostic explained(const toml::exception& wrong, const std::string& name, int 
   return diagnostic;
 }
 
-// The line on which brackets or dotted keys are nested too deep, else 0. The library recurses and would run out of
-// stack. Brackets inside a text of several lines are taken for real ones, which a graph file survives.
-int too_deep(std::string_view text) {
+// What the library must not get to see: it recurses, and would run out of stack.
+struct Unsafe {
+  enum class What { nothing, nested, many_lines };
+  What what = What::nothing;
+  int line = 0;
+};
+
+// The first brackets or dotted keys that are nested too deep, or text of several lines (inside of which brackets could
+// not be told from real ones without reading TOML in full).
+Unsafe find_unsafe(std::string_view text) {
+  using What = Unsafe::What;
   int depth = 0, dots = 0, line = 1;
   char quote = 0;
   bool comment = false, escaped = false;
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     if (c == '\n') {
       ++line;
       dots = 0;
@@ -86,18 +95,19 @@ int too_deep(std::string_view text) {
       if (c == quote) quote = 0;
       escaped = c == '\\' && quote == '"';
     } else if (c == '"' || c == '\'') {
+      if (text.substr(i, 3) == std::string(3, c)) return {What::many_lines, line};
       quote = c;
     } else if (c == '#') {
       comment = true;
     } else if (c == '[' || c == '{') {
-      if (++depth > kDeepest) return line;
+      if (++depth > kDeepest) return {What::nested, line};
     } else if (c == ']' || c == '}') {
-      --depth;
+      depth = std::max(depth - 1, 0);
     } else if (c == '.' && ++dots > kMostDots) {
-      return line;
+      return {What::nested, line};
     }
   }
-  return 0;
+  return {};
 }
 
 // How many bytes the character at the beginning of `text` has; 0 if it isn't UTF-8 (RFC 3629, section 4).
@@ -179,6 +189,8 @@ TomlValue converted(const toml::value& from, int& overflow) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) { return not_utf8(text) == 0; }
+
 const TomlValue* TomlValue::find(std::string_view key) const {
   for (size_t i = 0; i < keys.size(); ++i)
     if (keys[i] == key) return &items[i];
@@ -201,8 +213,13 @@ const char* described(TomlValue::Type type) {
 Expected<TomlValue> read_toml(std::string_view text, const std::string& name) {
   if (text.size() > kMostGraphBytes)
     return failure("this is no graph file: it has more than 128 KiB", "a capture is read with -r FILE", {name, 0});
-  if (const int line = too_deep(text))
-    return failure("brackets or dots are nested too deep", "close the bracket of each list and table", {name, line});
+  const Unsafe unsafe = find_unsafe(text);
+  if (unsafe.what == Unsafe::What::nested)
+    return failure("brackets or dots are nested too deep", "close the bracket of each list and table",
+                   {name, unsafe.line});
+  if (unsafe.what == Unsafe::What::many_lines)
+    return failure("triple quotes: a graph file holds no texts of several lines",
+                   "put each text on one line, in single or double quotes", {name, unsafe.line});
   if (const int line = not_utf8(text))
     return failure("this line is not UTF-8 text", "save the file as UTF-8", {name, line});
   const int lines = 1 + static_cast<int>(std::count(text.begin(), text.end(), '\n'));

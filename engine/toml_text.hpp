@@ -28,9 +28,12 @@ struct TomlValue {
 // "an integer", "a list", ...: for "must be a text, not an integer".
 const char* described(TomlValue::Type type);
 
+// Whether the text is UTF-8 (RFC 3629, section 4).
+bool is_utf8(std::string_view text);
+
 // The table that the text is. A syntax error is one diagnostic at its line in `name`. Refused too: what isn't UTF-8,
-// more than 128 KiB, lists or tables nested 32 deep, integers that don't fit into 64 bits (the library would alter them
-// in silence).
+// more than 128 KiB, lists or tables nested 32 deep, texts of several lines (TOML's triple quotes, which no graph
+// needs), integers that don't fit into 64 bits (the library would alter them in silence).
 Expected<TomlValue> read_toml(std::string_view text, const std::string& name);
 
 }  // namespace trama

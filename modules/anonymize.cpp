@@ -39,19 +39,22 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
 
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
     auto identities = context.services.get<KeyIdentities>();
-    if (parameters.clear) return factory(nullptr, identities->add({"none", "", {}}));
+    const auto report = context.services.get<RunReport>();
+    if (parameters.clear) {
+      report->say({Severity::warning, {}, "original addresses are written, as asked for", ""});
+      return factory(nullptr, identities->add({"none", "", {}}));
+    }
 
     const bool ephemeral = parameters.key_file.empty();
     auto loaded = ephemeral ? Key::random() : Key::load(parameters.key_file);
     if (!loaded) return tl::unexpected(std::move(loaded.error()));
     const auto key = std::make_shared<const Key>(std::move(*loaded));
     if (ephemeral)
-      context.services.get<RunReport>()->say(
-          {Severity::note,
-           {},
-           "addresses are anonymized under a key made for this run and then forgotten (fingerprint " +
-               key->fingerprint() + ")",
-           "give --key FILE where results must match those of other runs"});
+      report->say({Severity::note,
+                   {},
+                   "addresses are anonymized under a key made for this run and then forgotten (fingerprint " +
+                       key->fingerprint() + ")",
+                   "give --key FILE where results must match those of other runs"});
     const uint32_t id = identities->add(
         {"crypto-pan-aes128", key->fingerprint(), [key](std::string_view text) { return key->hmac_sha256_hex(text); }});
     return factory(std::make_shared<const CryptoPan>(key->bytes()), id);

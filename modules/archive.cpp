@@ -72,28 +72,32 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
   Archive(const Parameters& parameters, Surroundings surroundings, const ReplicaContext& context)
       : window_packets_(context.sizes.window_items),
         sensor_(parameters.sensor),
+        directory_(parameters.directory),
         around_(std::move(surroundings)),
         control_(context.control),
         writer_({parameters.directory, context.sizes.window_items, parameters.windows_per_archive,
                  parameters.sync_windows}),
-        thread_(context, [this](SerializedMatrix* window) { handle(window); }) {}
+        thread_(context, [this](SerializedMatrix* window, OutputBase* output) { handle(window, output); }) {}
 
   Step process(SerializedMatrix& in, Output<Nothing>& out) override {
-    output_ = &out;
-    thread_.hand(&in);
+    thread_.hand(&in, out);
     return Step::done;
   }
   Step drain(Output<Nothing>&) override { return thread_.finish(); }
 
  private:
   // All below runs on the thread.
-  void handle(SerializedMatrix* window) {
-    if (window == nullptr) {
-      if (!failed_) note(writer_.finish(tail_));
-    } else {
-      write(*window);
-      output_->release(window);
+  void handle(SerializedMatrix* window, OutputBase* output) {
+    try {
+      if (window)
+        write(*window);
+      else if (!failed_)
+        note(writer_.finish(tail_));
+    } catch (const std::exception& error) {  // out of memory, mostly
+      if (window) around_.report->window_lost();
+      note(failure(std::string("an archive can't be written on: ") + error.what(), "", {directory_, 0}));
     }
+    if (window) output->release(window);
     for (const auto& path : writer_.take_finished()) around_.report->archive_ended(path.string());
   }
 
@@ -147,13 +151,12 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
   }
 
   const uint64_t window_packets_;
-  const std::string sensor_;
+  const std::string sensor_, directory_;
   const Surroundings around_;
   EngineControl& control_;
   ArchiveWriter writer_;
   VerdictCounts tail_;
   bool failed_ = false;
-  Output<Nothing>* output_ = nullptr;
   SideThread<SerializedMatrix> thread_;  // last: it uses all of the above
 };
 

@@ -38,6 +38,10 @@ class Exclude final : public Stage<AddressBatch, AddressBatch> {
   static tl::expected<StageFactory, Diagnostics> make(const Parameters& parameters, const SetupContext& context) {
     auto lists = context.services.get<ExclusionLists>();
     auto input = context.services.get<ExclusionInput>();
+    // One list is in force at a time, for the whole graph.
+    if (input->is_set())
+      return tl::unexpected(Diagnostics{
+          {Severity::error, context.place, "a second stage that excludes", "put all ranges into one of them"}});
     input->set({parameters.ranges, parameters.ranges_place, parameters.files});
     if (!parameters.ranges.empty() || !parameters.files.empty()) {
       auto ranges = input->read();
@@ -52,7 +56,8 @@ class Exclude final : public Stage<AddressBatch, AddressBatch> {
       : lists_(std::move(lists)), excluded_(batch_items) {}
 
   Step process(AddressBatch& in, Output<AddressBatch>& out) override {
-    const PrivacyRanges& ranges = lists_->list(in.exclusions);
+    const PrivacyRanges& ranges = lists_->list(in.list_in_force);
+    in.exclusions = in.list_in_force;
     if (in.pairs > 0 && ranges.mark(in.source.data(), in.destination.data(), in.pairs, excluded_.data()) > 0)
       take_out(in);
     out.push(&in);

@@ -44,7 +44,8 @@ struct AddressBatch : TalliedMessage {
 
   size_t count = 0;              // packets
   size_t pairs = 0;              // counted ones
-  uint32_t exclusions = 0;       // the batch's exclusion list
+  uint32_t list_in_force = 0;    // the exclusion list that its packets are to be judged by
+  uint32_t exclusions = 0;       // the one they were judged by; 0: none, as without an `exclude` on the way
   std::vector<uint32_t> source;  // `pairs` addresses; 1.2.3.4 is 0x01020304
   std::vector<uint32_t> destination;
   std::vector<int64_t> time_ns;   // of the counted packets

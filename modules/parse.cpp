@@ -25,7 +25,8 @@ class Parse final : public Stage<PacketBatch, AddressBatch> {
   Step process(PacketBatch& in, Output<AddressBatch>& out) override {
     AddressBatch& addresses = *out.follow(in);
     addresses.tally = in.tally;  // what the source has lost before this batch
-    addresses.exclusions = in.exclusions;
+    addresses.list_in_force = in.exclusions;
+    addresses.exclusions = 0;
     addresses.count = in.count;
     size_t pairs = 0;
     for (size_t i = 0; i < in.count; ++i) {

@@ -2,11 +2,12 @@
 //
 //   links = ["capture -> pcap_filter -> parse"]
 //   [stages.pcap_filter]
-//   expression = "tcp port 443 and not net 192.0.2.0/24"   # pcap-filter(7)
+//   expression = "tcp port 443"   # pcap-filter(7); looks behind VLAN tags only with `vlan and`
 //
 // PacketBatch -> PacketBatch, verdicts written in place. The expression is compiled at start for every link type that
 // Trama walks, since one capture may hold several. Packets of a link type that it can't be compiled for are `filtered`
-// too, with a warning. Without an expression every packet passes.
+// too, with a warning. Without an expression every packet passes. It selects packets; to keep privacy ranges out is the
+// `exclude` stage's part, which judges the addresses that are counted.
 #include <pcap/pcap.h>
 
 #include <array>
@@ -62,17 +63,30 @@ class Programs {
   std::array<bpf_program, kLinkTypes> programs_{};
 };
 
-// The link types that were met and can't be filtered; each is warned of once, when the run is over.
+// The expression for all link types that it can be compiled for; null, and what is wrong for Ethernet, if there is
+// none.
+std::shared_ptr<Programs> compile_all(const std::string& expression, std::string& wrong) {
+  auto programs = std::make_shared<Programs>();
+  bool any = false;
+  for (uint16_t link_type = 0; link_type < Programs::kLinkTypes; ++link_type) {
+    if (!walks(link_type)) continue;
+    const std::string why = programs->compile(link_type, expression);
+    any = any || why.empty();
+    if (link_type == kEthernet) wrong = why;
+  }
+  return any ? programs : nullptr;
+}
+
+// The link types that were met and can't be filtered: each is warned of once.
 struct UnknownLinkTypes {
   explicit UnknownLinkTypes(std::shared_ptr<RunReport> to) : report(std::move(to)) {}
-  ~UnknownLinkTypes() {
-    for (size_t link_type = 0; link_type < met.size(); ++link_type)
-      if (met[link_type].load(std::memory_order_relaxed))
-        report->say({Severity::warning,
-                     {},
-                     std::string("the filter expression can't be compiled for ") +
-                         link_type_name(static_cast<uint16_t>(link_type)) + ": packets of that link type are filtered",
-                     ""});
+  void meet(uint16_t link_type) {
+    if (met[link_type].exchange(true, std::memory_order_relaxed)) return;
+    report->say({Severity::warning,
+                 {},
+                 std::string("the filter expression can't be compiled for ") + link_type_name(link_type) +
+                     ": packets of that link type are filtered",
+                 ""});
   }
   std::shared_ptr<RunReport> report;
   std::array<std::atomic<bool>, 65536> met{};
@@ -82,13 +96,11 @@ class PcapFilter final : public Stage<PacketBatch, PacketBatch> {
  public:
   struct Parameters {
     std::string expression;
-    Place place;
     void bind(ParameterBinder& binder) {
       binder.text("expression", expression, "what to keep, as tcpdump takes it (pcap-filter(7))");
       if (!binder.reading() || expression.empty()) return;
-      place = binder.place_of("expression");
-      Programs programs;
-      if (const std::string wrong = programs.compile(kEthernet, expression); !wrong.empty())
+      std::string wrong;  // for Ethernet, which most know best
+      if (!compile_all(expression, wrong))
         binder.refuse("expression", "the expression can't be compiled: " + wrong, "see pcap-filter(7)");
     }
   };
@@ -100,11 +112,8 @@ class PcapFilter final : public Stage<PacketBatch, PacketBatch> {
 
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
     std::shared_ptr<Programs> programs;
-    if (!parameters.expression.empty()) {
-      programs = std::make_shared<Programs>();
-      for (uint16_t link_type = 0; link_type < Programs::kLinkTypes; ++link_type)
-        if (walks(link_type)) programs->compile(link_type, parameters.expression);
-    }
+    std::string wrong;
+    if (!parameters.expression.empty()) programs = compile_all(parameters.expression, wrong);
     auto unknown = std::make_shared<UnknownLinkTypes>(context.services.get<RunReport>());
     return StageFactory([programs, unknown](const ReplicaContext&) -> std::unique_ptr<StageBase> {
       return std::make_unique<PcapFilter>(programs, unknown);

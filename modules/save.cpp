@@ -22,32 +22,7 @@ namespace {
 
 constexpr uint32_t kNanosecondMagic = 0xA1B23C4D;
 constexpr int64_t kSecondNs = 1'000'000'000;
-
-// A file that was made here, and is closed with the last who knows it.
-struct SavedFile {
-  std::string name;
-  int fd = -1;
-  std::shared_ptr<RunReport> report;
-  bool failed = false;
-  ~SavedFile() {
-    if (fd >= 0) close(fd);
-  }
-  void fail(const std::string& why) {
-    if (failed) return;
-    failed = true;
-    report->output_failed();
-    report->say({Severity::error, {name, 0}, why, ""});
-  }
-  void write_all(const uint8_t* data, size_t bytes) {
-    while (bytes > 0 && !failed) {
-      const ssize_t written = ::write(fd, data, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return fail(std::string("can't be written: ") + std::strerror(errno));
-      data += written;
-      bytes -= static_cast<size_t>(written);
-    }
-  }
-};
+constexpr uint32_t kRawIp = 101;  // LINKTYPE_RAW
 
 class Save final : public Stage<PacketBatch, Nothing> {
  public:
@@ -62,30 +37,26 @@ class Save final : public Stage<PacketBatch, Nothing> {
       .kind = "save", .summary = "writes synthetic packets to a capture file", .ordering = Ordering::needs};
 
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
-    auto saved = std::make_shared<SavedFile>();
-    saved->name = parameters.file;
-    saved->report = context.services.get<RunReport>();
-    saved->fd = open(parameters.file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (saved->fd < 0)
-      return failure(std::string("can't make the file: ") + std::strerror(errno),
-                     errno == EEXIST ? "nothing is written over; take another name" : "", {parameters.file, 0});
-    return StageFactory([saved](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Save>(saved, replica.control, replica.sizes.batch_items);
+    if (access(parameters.file.c_str(), F_OK) == 0)
+      return failure("there is such a file already", "nothing is written over: take another name",
+                     {parameters.file, 0});
+    const auto report = context.services.get<RunReport>();
+    return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Save>(parameters.file, report, replica);
     });
   }
-  Save(std::shared_ptr<SavedFile> saved, EngineControl& control, size_t batch_items)
-      : saved_(std::move(saved)), control_(control) {
-    buffer_.reserve(batch_items * (sizeof(RecordHeader) + kTypicalBytes));
-    const std::array<uint32_t, 6> header = {kNanosecondMagic, 2u | 4u << 16, 0, 0, kMaxCaptured, 101};
-    saved_->write_all(reinterpret_cast<const uint8_t*>(header.data()), sizeof header);
+  Save(std::string file, std::shared_ptr<RunReport> report, const ReplicaContext& context)
+      : file_(std::move(file)), report_(std::move(report)), control_(context.control) {
+    buffer_.reserve(context.sizes.batch_items * (sizeof(RecordHeader) + kTypicalBytes));
+  }
+  ~Save() override {
+    if (fd_ >= 0) close(fd_);
   }
 
   Step process(PacketBatch& in, Output<Nothing>& out) override {
-    if (!in.synthetic)
-      saved_->fail("only packets of the synthetic source are saved");
-    else if (!saved_->failed)
-      write_batch(in);
-    if (saved_->failed) control_.stop_sources();
+    if (!in.synthetic) fail("only packets of the synthetic source are saved");
+    if (fd_ < 0 && !failed_) begin();
+    if (!failed_) write_batch(in);
     out.release(&in);
     return Step::done;
   }
@@ -95,6 +66,21 @@ class Save final : public Stage<PacketBatch, Nothing> {
     uint32_t seconds, nanoseconds, captured, original;
   };
   static constexpr size_t kTypicalBytes = 64;
+
+  void fail(const std::string& why) {
+    if (failed_) return;
+    failed_ = true;
+    report_->output_failed();
+    report_->say({Severity::error, {file_, 0}, why, ""});
+    control_.stop_sources();
+  }
+
+  void begin() {
+    fd_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd_ < 0) return fail(std::string("can't make the file: ") + std::strerror(errno));
+    const std::array<uint32_t, 6> header = {kNanosecondMagic, 2u | 4u << 16, 0, 0, kMaxCaptured, kRawIp};
+    write_all(reinterpret_cast<const uint8_t*>(header.data()), sizeof header);
+  }
 
   void write_batch(const PacketBatch& batch) {
     buffer_.clear();
@@ -106,12 +92,25 @@ class Save final : public Stage<PacketBatch, Nothing> {
       buffer_.insert(buffer_.end(), bytes, bytes + sizeof header);
       buffer_.insert(buffer_.end(), packet.data, packet.data + packet.captured);
     }
-    saved_->write_all(buffer_.data(), buffer_.size());
+    write_all(buffer_.data(), buffer_.size());
   }
 
-  std::shared_ptr<SavedFile> saved_;
+  void write_all(const uint8_t* data, size_t bytes) {
+    while (bytes > 0 && !failed_) {
+      const ssize_t written = ::write(fd_, data, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return fail(std::string("can't be written: ") + std::strerror(errno));
+      data += written;
+      bytes -= static_cast<size_t>(written);
+    }
+  }
+
+  const std::string file_;
+  std::shared_ptr<RunReport> report_;
   EngineControl& control_;
   std::vector<uint8_t> buffer_;
+  int fd_ = -1;  // made with the first batch, so that nothing is left when another stage can't be set up
+  bool failed_ = false;
 };
 
 REGISTER_STAGE(Save);

@@ -47,8 +47,8 @@ class Stamp final : public Stage<AddressBatch, Window> {
       take_pairs(in, in.pairs);
       window_->tally += in.tally;
     } else {
+      if (packets_ == 0) take_losses(in);
       if (!split(in, out)) return Step::blocked;
-      take_losses(in);
     }
     packets_ = pairs_ = 0;
     lists_->passed(exclusions_);
@@ -114,7 +114,7 @@ class Stamp final : public Stage<AddressBatch, Window> {
       take_pairs(in, counted);
       if (window_->pairs == window_items_) close(ClosedBy::full, out);
     }
-    return window_ || open(out);  // the batch's losses need a window too
+    return true;
   }
 
   // What was lost before the batch could be seen has no place among its packets: it goes to the window being filled.

@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:-release}
 shift || true
-cmake --preset "$preset" >"build-$preset.log" 2>&1 || { cat "build-$preset.log" >&2; rm -f "build-$preset.log"; exit 1; }
-rm -f "build-$preset.log"
+mkdir -p "build/$preset"
+cmake --preset "$preset" >"build/$preset/configure.log" 2>&1 || { cat "build/$preset/configure.log" >&2; exit 1; }
 targets=()
 [ $# -gt 0 ] && targets=(--target "$@")
 cmake --build "build/$preset" "${targets[@]}"

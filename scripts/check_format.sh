@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says which sources clang-format would change. `git ls-files | grep -E '\.(cpp|hpp|h|c)$' | xargs clang-format -i` mends.
+# Says which sources clang-format would change. clang-format -i FILE mends.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-git ls-files -co --exclude-standard -- '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format --dry-run -Werror
+find engine modules libclient control tests \( -name '*.[ch]pp' -o -name '*.[ch]' \) -print0 | xargs -0 clang-format --dry-run -Werror

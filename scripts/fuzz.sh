@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets of the fuzz preset (scripts/build.sh fuzz), each on a corpus that is kept in build/fuzz/corpus.
 #
-#   scripts/fuzz.sh [--short | --runs N] [TARGET...]     TARGET: blob, capture_reader, header_walk; all unless said
+#   scripts/fuzz.sh --short | --runs N [TARGET...]     TARGET: blob, capture_reader, header_walk; all unless said
 #
 # --short: as many executions as fit into a minute or so; what CI runs.
 set -euo pipefail
@@ -33,7 +33,7 @@ for target in "${targets[@]}"; do
   [ -e "tests/fuzz/$target.dict" ] && options+=("-dict=tests/fuzz/$target.dict")
   case $runs in
     short) options+=("-runs=$(short_runs "$target")") ;;
-    '') ;;
+    '') echo "say --short or --runs N" >&2; exit 2 ;;
     *) options+=("-runs=$runs") ;;
   esac
   echo "== $target"

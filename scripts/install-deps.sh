@@ -41,7 +41,6 @@ clang                          # fuzz targets
 libclang-rt-14-dev             # fuzz targets: libFuzzer
 clang-format                   # the format check
 clang-tidy                     # scripts/tidy.sh
-git                            # the format check asks it for the files
 LIST
 }
 

@@ -6,10 +6,8 @@ cd "$(dirname "$0")/.."
 
 scripts/install-deps.sh
 echo "building (a few minutes the first time)"
-TRAMA_BUILD=${TRAMA_BUILD:-build/release}
-cmake --preset release -DTRAMA_TESTS=OFF -DTRAMA_BENCHMARKS=OFF >/dev/null
-cmake --build build/release --target trama
-trama=$TRAMA_BUILD/trama
+scripts/build.sh release trama
+trama=build/release/trama
 
 out=trama-out/quickstart
 mkdir -p "$out"
@@ -18,7 +16,9 @@ key=$out/site.key
 if [ ! -e "$capture" ]; then
   echo
   echo "+ $trama run control/graphs/capture.toml --set stages.save.file=$capture"
-  "$trama" run control/graphs/capture.toml -q --set "stages.save.file=\"$capture\""
+  rm -f "$capture.new"
+  "$trama" run control/graphs/capture.toml -q --set "stages.save.file=\"$capture.new\""
+  mv "$capture.new" "$capture"
 fi
 [ -e "$key" ] || "$trama" key new "$key"
 
@@ -36,13 +36,23 @@ cat <<TEXT
 
 The matrices are in $archive,
 what is known of each window in $archive.json.
-In Python (Debian's python3-suitesparse-graphblas and /usr/bin/python3, or python-graphblas from PyPI):
+In Python, with python-graphblas (PyPI):
 
     import tarfile, graphblas as gb
     with tarfile.open("$archive") as archive:
         for member in archive:
             matrix = gb.Matrix.ss.deserialize(archive.extractfile(member).read())
             print(member.name, matrix.nvals, matrix.reduce_scalar("plus"))
+
+or with what Debian has (python3-suitesparse-graphblas, /usr/bin/python3):
+
+    import suitesparse_graphblas as sg, tarfile
+    from suitesparse_graphblas import ffi, lib
+    sg.initialize()
+    blob = tarfile.open("$archive").extractfile("0.grb").read()
+    matrix, links = ffi.new("GrB_Matrix*"), ffi.new("GrB_Index*")
+    lib.GxB_Matrix_deserialize(matrix, ffi.NULL, ffi.from_buffer(blob), len(blob), ffi.NULL)
+    lib.GrB_Matrix_nvals(links, matrix[0]); print(links[0])
 
 Next: $trama run -r YOUR.pcap, $trama run --help, and README.md.
 TEXT

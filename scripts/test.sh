@@ -9,7 +9,6 @@ export TRAMA_LONG=
 # A sanitizer's finding ends a test program with a status of its own, so that no test can take it for a refusal.
 export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=halt_on_error=1:exitcode=99:print_stacktrace=1
 export TSAN_OPTIONS=exitcode=99:suppressions=$PWD/tests/tsan.supp
-captures=../shared/check_captures.py
 passed=0 failed=0 skipped=0
 
 # Runs a command as one test: its output is shown when it fails.
@@ -30,10 +29,19 @@ check() {
 
 # Builds a preset; everything behind it in the line depends on it.
 build() {
-  local started=$SECONDS
-  scripts/build.sh "$@" >/tmp/trama-build-$$.log 2>&1 || { tail -n 80 /tmp/trama-build-$$.log; rm -f /tmp/trama-build-$$.log; failed=$((failed + 1)); echo "FAIL  build $1"; return 1; }
-  rm -f /tmp/trama-build-$$.log
-  echo "built $1 in $((SECONDS - started)) s"
+  local started=$SECONDS log
+  log=$(mktemp)
+  if scripts/build.sh "$@" >"$log" 2>&1; then
+    echo "built $1 in $((SECONDS - started)) s"
+    rm -f "$log"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  build $1"
+    grep -E 'error|FAILED' "$log" | head -n 40
+    tail -n 40 "$log"
+    rm -f "$log"
+    return 1
+  fi
 }
 
 # Runs a preset's tests through ctest, and counts them one by one.
@@ -41,12 +49,13 @@ ctest_preset() {
   local preset=$1 log started=$SECONDS
   shift
   log=$(mktemp)
-  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" "$@" >"$log" 2>&1
+  local status=0
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" "$@" >"$log" 2>&1 || status=$?
   local ok bad skip
   ok=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.* Passed ' "$log")
   skip=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.*\*\*\*Skipped ' "$log")
   bad=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.*\*\*\*(Failed|Timeout|Exception|Not Run)' "$log")
-  [ $((ok + bad)) -gt 0 ] || bad=1
+  [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
   passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
   [ "$bad" -eq 0 ] || tail -n 150 "$log"
   grep -E 'SKIPPED|Skipped' "$log" | sort -u | head -n 20
@@ -54,10 +63,12 @@ ctest_preset() {
   rm -f "$log"
 }
 
+# TRAMA_CAPTURE_CHECK: a program that judges the command on a collection of captures; where there is none, nothing is
+# checked.
 check_captures() {
-  [ -e "$captures" ] || return 0
-  check "captures, $1" python3 "$captures" --trama "build/$1/trama"
-  check "captures through a pipe, $1" python3 "$captures" --trama "build/$1/trama" --pipe
+  [ -n "${TRAMA_CAPTURE_CHECK:-}" ] || return 0
+  check "captures, $1" python3 "$TRAMA_CAPTURE_CHECK" --trama "build/$1/trama"
+  check "captures through a pipe, $1" python3 "$TRAMA_CAPTURE_CHECK" --trama "build/$1/trama" --pipe
 }
 
 scripts/install-deps.sh || exit 1
@@ -65,6 +76,7 @@ check "format" scripts/check_format.sh
 check "include rules" python3 scripts/check_includes.py
 
 build release && ctest_preset release && check_captures release
+[ -z "$TRAMA_LONG" ] || check "every broken engine is noticed" python3 tests/engine/mutants.py
 build asan && ctest_preset asan && check_captures asan
 build tsan engine_tests modules_tests trama && ctest_preset tsan -L threads
 build fuzz && check "fuzz, short" scripts/fuzz.sh --short

@@ -108,10 +108,32 @@ std::string next_archive_name(const std::string& file_name) {
   return stem + "-" + std::to_string(clash + 1) + rest;
 }
 
+bool is_part_name(std::string_view file_name) {
+  const auto take = [&](std::string_view text) {
+    if (!file_name.starts_with(text)) return false;
+    file_name.remove_prefix(text.size());
+    return true;
+  };
+  const auto take_digits = [&](size_t least, size_t most) {
+    size_t digits = 0;
+    while (digits < most && digits < file_name.size() && file_name[digits] >= '0' && file_name[digits] <= '9') ++digits;
+    file_name.remove_prefix(digits);
+    return digits >= least;
+  };
+  constexpr size_t kDigits = 20;  // of a uint64_t
+  if (!take_digits(8, 8) || !take("-") || !take_digits(6, 6) || !take("-") || !take_digits(6, 6)) return false;
+  if (take("-") && !take_digits(1, kDigits)) return false;
+  return take(".") && take_digits(1, kDigits) && file_name == ".tar.part";
+}
+
 bool rename_without_replacing(const fs::path& from, const fs::path& to) {
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  return rename_without_replacing(AT_FDCWD, from.c_str(), to.c_str());
+}
+
+bool rename_without_replacing(int folder, const char* from, const char* to) {
+  if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP) return false;
-  return link(from.c_str(), to.c_str()) == 0 && unlink(from.c_str()) == 0;
+  return linkat(folder, from, folder, to, 0) == 0 && unlinkat(folder, from, 0) == 0;
 }
 
 FormatExpected<fs::path> finish_archive(const fs::path& part, const std::string& manifest) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "libclient/formats/error.hpp"
 
@@ -15,9 +16,13 @@ std::string archive_file_name(int64_t first_ns, uint64_t packets, unsigned clash
 // The name that follows when one is taken: "…-uuuuuu.<packets>.tar" → "…-uuuuuu-1.<packets>.tar" → "…-uuuuuu-2…".
 std::string next_archive_name(const std::string& file_name);
 
+// True for what a writer calls an archive that it hasn't finished: "YYYYmmdd-HHMMSS-uuuuuu[-N].<packets>.tar.part".
+bool is_part_name(std::string_view file_name);
+
 // Renames, and fails with errno EEXIST when there is something at `to`. renameat2(RENAME_NOREPLACE), or a hard link
-// where the file system doesn't know that.
+// where the file system doesn't know that. With `folder`, both are names in that open folder.
 bool rename_without_replacing(const std::filesystem::path& from, const std::filesystem::path& to);
+bool rename_without_replacing(int folder, const char* from, const char* to);
 
 // Makes the archive `X.tar` of a complete, synced `X.tar.part`: writes and syncs its manifest, gives the manifest its
 // name, then the archive, removes the journal `X.tar.part.log` and syncs the folder. Nothing is ever replaced: if X is

@@ -2,14 +2,13 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <new>
-#include <system_error>
+#include <optional>
 
 #include "libclient/formats/blob_header.hpp"
 
@@ -20,9 +19,6 @@ constexpr size_t kReadBytes = size_t{1} << 20;  // also the least that a member'
 
 struct FreeArchive {
   void operator()(archive* handle) const { archive_read_free(handle); }
-};
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
 std::string reason(archive* handle) {
@@ -35,8 +31,9 @@ std::string reason(archive* handle) {
 struct ArchiveReader::State {
   std::string name;
   uint64_t max_bytes;
-  std::unique_ptr<archive, FreeArchive> tar;  // empty for a single blob
-  std::unique_ptr<std::FILE, CloseFile> blob;
+  FileDescriptor file;
+  std::optional<uint64_t> blob_bytes;         // of a single blob
+  std::unique_ptr<archive, FreeArchive> tar;  // of everything else
   size_t members = 0;
   bool ended = false;
 
@@ -73,16 +70,11 @@ struct ArchiveReader::State {
 
   FormatExpected<bool> next_blob(Member& out) {
     ended = true;
-    std::error_code error;
-    const uint64_t size = std::filesystem::file_size(name, error);
-    if (error) return fail(error.message());
-    if (size > max_bytes) return fail("longer than any blob that is read");
+    if (*blob_bytes > max_bytes) return fail("longer than any blob that is read");
     out.name = std::filesystem::path(name).filename().string();
     out.offset = 0;
-    const auto read = [&](uint8_t* to, size_t most) {
-      return static_cast<ssize_t>(std::fread(to, 1, most, blob.get()));
-    };
-    if (!fill(out.bytes, size, read)) return fail("it became shorter while it was read");
+    const auto read_on = [&](uint8_t* to, size_t most) { return read(file.get(), to, most); };
+    if (!fill(out.bytes, *blob_bytes, read_on)) return fail("it became shorter while it was read");
     return true;
   }
 
@@ -128,7 +120,7 @@ struct ArchiveReader::State {
     archive_read_support_filter_zstd(handle);
     archive_read_support_format_tar(handle);
     archive_read_set_option(handle, "tar", "read_concatenated_archives", "1");
-    if (archive_read_open_filename(handle, name.c_str(), kReadBytes) != ARCHIVE_OK) return fail(reason(handle));
+    if (archive_read_open_fd(handle, file.get(), kReadBytes) != ARCHIVE_OK) return fail(reason(handle));
     return {};
   }
 };
@@ -138,33 +130,33 @@ ArchiveReader::~ArchiveReader() = default;
 ArchiveReader::ArchiveReader(ArchiveReader&&) noexcept = default;
 ArchiveReader& ArchiveReader::operator=(ArchiveReader&&) noexcept = default;
 
-FormatExpected<ArchiveReader> ArchiveReader::open(const std::filesystem::path& path, uint64_t max_bytes) {
+FormatExpected<ArchiveReader> ArchiveReader::open(const std::filesystem::path& path, uint64_t max_bytes,
+                                                  SpecialFiles special) {
+  auto file = open_to_read(path, special);
+  if (!file) return tl::unexpected(file.error());
   auto state = std::make_unique<State>();
   state->name = path.string();
   state->max_bytes = max_bytes;
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return state->fail("is a folder");
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
-  if (file == nullptr) return state->fail(std::generic_category().message(errno));
+  state->file = std::move(*file);
+  struct stat status {};
+  if (fstat(state->file.get(), &status) != 0) return system_failure(path);
   // Only a regular file is looked into first: what comes through a pipe can't be put back.
-  if (std::filesystem::is_regular_file(path, error)) {
+  if (S_ISREG(status.st_mode)) {
+    const auto bytes = static_cast<uint64_t>(status.st_size);
+    if (bytes == 0) return state->fail("is empty");
     std::array<uint8_t, sizeof(uint64_t)> head{};
-    const size_t got = std::fread(head.data(), 1, head.size(), file.get());
-    if (got == 0) return state->fail("is empty");
-    if (looks_like_blob(std::span(head).first(got), std::filesystem::file_size(path, error))) {
-      std::rewind(file.get());
-      state->blob = std::move(file);
+    if (bytes >= head.size() && read_at(state->file.get(), 0, head) && looks_like_blob(head, bytes)) {
+      state->blob_bytes = bytes;
       return ArchiveReader(std::move(state));
     }
   }
-  file.reset();
   if (auto opened = state->open_tar(); !opened) return tl::unexpected(opened.error());
   return ArchiveReader(std::move(state));
 }
 
 FormatExpected<bool> ArchiveReader::next(Member& out) try {
   if (state_->ended) return false;
-  return state_->blob != nullptr ? state_->next_blob(out) : state_->next_member(out);
+  return state_->blob_bytes ? state_->next_blob(out) : state_->next_member(out);
 } catch (const std::bad_alloc&) {
   return state_->fail_after("not enough memory for the next member");
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libclient/formats/error.hpp"
+#include "libclient/formats/file_bytes.hpp"
 
 namespace trama {
 
@@ -26,7 +27,8 @@ struct Member {
 class ArchiveReader {
  public:
   // Error: can't be opened, is empty, is neither a tar archive nor a blob.
-  static FormatExpected<ArchiveReader> open(const std::filesystem::path& path, uint64_t max_bytes = kMaxMemberBytes);
+  static FormatExpected<ArchiveReader> open(const std::filesystem::path& path, uint64_t max_bytes = kMaxMemberBytes,
+                                            SpecialFiles special = SpecialFiles::allowed);
   ~ArchiveReader();
   ArchiveReader(ArchiveReader&&) noexcept;
   ArchiveReader& operator=(ArchiveReader&&) noexcept;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 #include <new>
 #include <system_error>
 #include <vector>
@@ -21,11 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxJournalBytes = uint64_t{256} << 20;
+constexpr int64_t kYoungS = 60;  // far longer than a writer takes from making a part to locking it
 
 // Opens the part for us alone. The lock lasts as long as the descriptor.
 FormatExpected<FileDescriptor> lock_part(const fs::path& part) {
-  FileDescriptor file(open(part.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  FileDescriptor file(open(part.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return system_failure(part);
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return system_failure(part);
@@ -34,7 +35,7 @@ FormatExpected<FileDescriptor> lock_part(const fs::path& part) {
   // Its writer may have finished between the two calls above.
   struct stat opened {
   }, named{};
-  if (fstat(file.get(), &opened) != 0 || stat(part.c_str(), &named) != 0) return system_failure(part);
+  if (fstat(file.get(), &opened) != 0 || lstat(part.c_str(), &named) != 0) return system_failure(part);
   if (opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
     return format_failure(part.string() + ": has just been finished by its writer");
   }
@@ -86,15 +87,31 @@ bool close_archive(int file, uint64_t end) {
 }
 
 // The manifest that the writer itself had put in place before it was killed knows the tail too.
-std::string manifest_text(const fs::path& part, const Manifest& recovered) {
+std::string manifest_text(const fs::path& part, const Manifest& recovered, uint64_t file_bytes) {
   fs::path archive = part;
   archive.replace_extension();
   std::error_code error;
   if (fs::exists(archive, error)) return to_json(recovered);
-  auto text = read_small_file(archive.string() + ".json", kMaxJournalBytes);
+  auto text = read_small_file(archive.string() + ".json", max_manifest_bytes(file_bytes));
   const auto there = text ? parse_manifest(*text) : format_failure("");
   const bool same = there && there->header == recovered.header && there->windows == recovered.windows;
   return same ? *text : to_json(recovered);
+}
+
+// A part into which nothing was written. Its writer makes it, locks it, and then makes the journal: without a journal
+// it may be one that a writer is about to lock. What stands in the journal's place goes only if it is a journal, or
+// empty as a writer leaves it that was killed at once.
+FormatExpected<Recovered> remove_empty(const fs::path& part, const fs::path& journal, int64_t modified_s) {
+  Recovered nothing;
+  struct stat status {};
+  const bool has_journal = lstat(journal.c_str(), &status) == 0;
+  if (!has_journal && errno != ENOENT) return system_failure(journal);
+  nothing.left_alone = !has_journal && modified_s > std::time(nullptr) - kYoungS;
+  if (nothing.left_alone) return nothing;
+  if (unlink(part.c_str()) != 0) return system_failure(part);
+  const auto text = read_small_file(journal, max_manifest_bytes(0));
+  if (text && (text->empty() || parse_journal(*text))) unlink(journal.c_str());
+  return nothing;
 }
 
 FormatExpected<Recovered> recover_locked(const fs::path& part, int file) {
@@ -102,17 +119,19 @@ FormatExpected<Recovered> recover_locked(const fs::path& part, int file) {
   if (fstat(file, &status) != 0) return system_failure(part);
   const auto file_bytes = static_cast<uint64_t>(status.st_size);
   const fs::path journal_path = part.string() + ".log";
-  if (file_bytes == 0) {
-    if (unlink(part.c_str()) != 0) return system_failure(part);
-    unlink(journal_path.c_str());
-    return Recovered{};
-  }
-  const auto text = read_small_file(journal_path, kMaxJournalBytes);
+  if (file_bytes == 0) return remove_empty(part, journal_path, status.st_mtime);
+  const auto text = read_small_file(journal_path, max_manifest_bytes(file_bytes));
   const std::string hint = "its whole windows can still be read: trama inspect " + part.string();
   if (!text) return format_failure(text.error().text, hint);
   auto manifest = parse_journal(*text);
   if (!manifest) return format_failure(journal_path.string() + ": " + manifest.error().text, hint);
 
+  // Killed within the first window: nothing was complete, and nothing says so better than the journal.
+  if (manifest->windows.empty()) {
+    if (unlink(part.c_str()) != 0) return system_failure(part);
+    unlink(journal_path.c_str());
+    return Recovered{};
+  }
   const uint64_t end = keep_whole_windows(file, file_bytes, *manifest);
   if (manifest->windows.empty()) {
     return format_failure(part.string() + ": no whole window in it", "remove it and its .log");
@@ -122,7 +141,7 @@ FormatExpected<Recovered> recover_locked(const fs::path& part, int file) {
   for (const ManifestWindow& window : manifest->windows) recovered.packets += window.packets;
   recovered.cut_bytes = bytes_to_cut(file, file_bytes, end);
   if (!close_archive(file, end)) return system_failure(part);
-  auto archive = finish_archive(part, manifest_text(part, *manifest));
+  auto archive = finish_archive(part, manifest_text(part, *manifest, file_bytes));
   if (!archive) return tl::unexpected(archive.error());
   recovered.archive = std::move(*archive);
   return recovered;
@@ -131,8 +150,9 @@ FormatExpected<Recovered> recover_locked(const fs::path& part, int file) {
 }  // namespace
 
 FormatExpected<Recovered> recover_part(const fs::path& part) try {
-  if (part.extension() != ".part") {
-    return format_failure(part.string() + ": is not what a killed run leaves behind (….tar.part)");
+  if (!is_part_name(part.filename().string())) {
+    return format_failure(part.string() + ": is not named as what a killed run leaves behind",
+                          "that is YYYYmmdd-HHMMSS-uuuuuu.<packets>.tar.part");
   }
   const auto file = lock_part(part);
   if (!file) return tl::unexpected(file.error());

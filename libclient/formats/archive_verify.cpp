@@ -1,8 +1,8 @@
 #include "libclient/formats/archive_verify.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
+#include <new>
 #include <system_error>
 
 #include "libclient/formats/archive_reader.hpp"
@@ -17,17 +17,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMaxManifestBytes = uint64_t{256} << 20;
-
 class Verifier {
  public:
-  explicit Verifier(const fs::path& path) { report_.path = path; }
+  Verifier(const fs::path& path, SpecialFiles special) : special_(special) { report_.path = path; }
 
   VerifyReport run() {
-    load_manifest();
-    check_rules();
-    if (report_.has_manifest) check_manifest();
-    check_members();
+    try {
+      load_manifest();
+      check_rules();
+      if (report_.has_manifest) check_manifest();
+      check_members();
+    } catch (const std::bad_alloc&) {
+      problem("not enough memory for it");
+    }
     return std::move(report_);
   }
 
@@ -36,26 +38,23 @@ class Verifier {
   void note(std::string text) { report_.notes.push_back(std::move(text)); }
 
   void load_manifest() {
-    const fs::path path = report_.path.string() + ".json";
-    std::error_code error;
-    if (!fs::exists(path, error)) {
-      note("no manifest: lengths, checksums and counts can't be compared");
-      return;
-    }
+    auto manifest = load_manifest_of(report_.path);
+    if (manifest && !*manifest) return note("no manifest: lengths, checksums and counts can't be compared");
     report_.has_manifest = true;
-    const auto text = read_small_file(path, kMaxManifestBytes);
-    if (!text) return problem(text.error().text);
-    auto manifest = parse_manifest(*text);
-    if (!manifest) return problem(path.filename().string() + ": " + manifest.error().text);
-    manifest_ = std::move(*manifest);
+    if (!manifest) return problem(manifest.error().text);
+    manifest_ = std::move(**manifest);
     readable_ = true;
     if (manifest_.recovered) note("recovered after its writer was killed");
   }
 
   void check_rules() {
-    const FileDescriptor file(open(report_.path.c_str(), O_RDONLY | O_CLOEXEC));
+    // What isn't a regular file is read once only; if it can't be, the reader says why.
+    std::error_code error;
+    if (!fs::is_regular_file(report_.path, error)) return;
+    const auto opened = open_to_read(report_.path, SpecialFiles::refused);
     struct stat status {};
-    if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;  // the reader says why
+    if (!opened || fstat(opened->get(), &status) != 0) return;
+    const FileDescriptor& file = *opened;
     const auto file_bytes = static_cast<uint64_t>(status.st_size);
     std::array<uint8_t, sizeof(uint64_t)> head{};
     if (file_bytes > head.size() && read_at(file.get(), 0, head) && looks_like_blob(head, file_bytes)) {
@@ -93,7 +92,7 @@ class Verifier {
   }
 
   void check_members() {
-    auto reader = ArchiveReader::open(report_.path);
+    auto reader = ArchiveReader::open(report_.path, kMaxMemberBytes, special_);
     if (!reader) return problem(reader.error().text);
     Member member;
     size_t index = 0;
@@ -128,6 +127,7 @@ class Verifier {
     if (window->links != matrix->links()) problem(member.name + ": its links are not the manifest's");
   }
 
+  const SpecialFiles special_;
   VerifyReport report_;
   Manifest manifest_;
   bool readable_ = false;  // the manifest
@@ -135,6 +135,6 @@ class Verifier {
 
 }  // namespace
 
-VerifyReport verify_archive(const fs::path& path) { return Verifier(path).run(); }
+VerifyReport verify_archive(const fs::path& path, SpecialFiles special) { return Verifier(path, special).run(); }
 
 }  // namespace trama

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "libclient/formats/file_bytes.hpp"
+
 namespace trama {
 
 struct VerifyReport {
@@ -21,6 +23,6 @@ struct VerifyReport {
 // 0.grb, 1.grb, … in order, two end blocks, and for each window length, checksum, packets and links as the manifest
 // says. Without one (the CAIDA/ILANDS tools write none, and no end blocks) departures from the tar rules are notes.
 // Never throws for what is in the file; goes on after a window that doesn't open.
-VerifyReport verify_archive(const std::filesystem::path& path);
+VerifyReport verify_archive(const std::filesystem::path& path, SpecialFiles special = SpecialFiles::allowed);
 
 }  // namespace trama

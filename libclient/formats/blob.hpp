@@ -48,14 +48,11 @@ class BlobWriter {
   std::unique_ptr<Codec> codec_;
 };
 
-// Readers refuse more links than this unless told otherwise: about 4.5 GB while being read.
-inline constexpr uint64_t kMaxReadLinks = uint64_t{1} << 28;
-
 // Reads a blob that may come from anywhere: every length, block and index is checked, and memory is taken only for what
-// the bytes given can hold. Integers and bool, sparse and hypersparse, by row or by column (which is transposed),
-// 64-bit and 32-bit indices. Rows without entries vanish.
-// Errors: not a blob, cut, damaged; another type or form; negative or zero counts; indices beyond 32 bits; more than
-// max_links entries; out of memory.
-FormatExpected<Matrix> read_blob(std::span<const uint8_t> blob, uint64_t max_links = kMaxReadLinks);
+// the bytes given can hold, one array after the other, each checked before the next: about 2 GB for kMaxBlobLinks.
+// Integers and bool, sparse and hypersparse, by row or by column (which is transposed), 64-bit and 32-bit indices. Rows
+// without entries vanish. Errors: not a blob, cut, damaged; another type or form; negative or zero counts; indices
+// beyond 32 bits; more than max_links entries; out of memory.
+FormatExpected<Matrix> read_blob(std::span<const uint8_t> blob, uint64_t max_links = kMaxBlobLinks);
 
 }  // namespace trama

@@ -58,32 +58,48 @@ FormatExpected<void> read_counts(uint32_t type, std::span<const uint8_t> bytes, 
   }
 }
 
-// Takes the vectors that have entries and where each starts.
-FormatExpected<void> read_vectors(const BlobHeader& header, const BlobArrays& arrays, size_t entries, Matrix& matrix) {
-  const Numbers starts(arrays[kStarts], header.starts_are_32());
-  const Numbers numbers(arrays[kVectors], header.vectors_are_32());
+uint64_t entries_of(const BlobHeader& header) {
+  return header.array_bytes[kIndices] / (header.indices_are_32() ? 4 : 8);
+}
+
+}  // namespace
+
+FormatExpected<void> check_starts(const BlobHeader& header, std::span<const uint8_t> bytes) {
+  const Numbers starts(bytes, header.starts_are_32());
   const auto vectors = static_cast<size_t>(header.vectors);
-  if (starts[0] != 0 || starts[vectors] != entries)
+  if (starts[0] != 0 || starts[vectors] != entries_of(header))
     return format_failure("damaged blob: starts don't span the entries");
-  uint64_t at = 0, least = 0;
-  for (size_t i = 0; i < vectors; ++i) {
-    const uint64_t end = starts[i + 1], number = header.hypersparse() ? numbers[i] : i;
-    if (end < at || end > entries) return format_failure("damaged blob: starts go backwards");
+  for (size_t i = 0; i < vectors; ++i)
+    if (starts[i + 1] < starts[i]) return format_failure("damaged blob: starts go backwards");
+  return {};
+}
+
+FormatExpected<void> take_rows(const BlobHeader& header, std::span<const uint8_t> start_bytes,
+                               std::span<const uint8_t> vector_bytes, Matrix& matrix) {
+  if (header.hypersparse() && vector_bytes.size() != header.array_bytes[kVectors])
+    return format_failure("damaged blob: the numbers of the rows are missing");
+  const Numbers starts(start_bytes, header.starts_are_32()), numbers(vector_bytes, header.vectors_are_32());
+  const auto most = static_cast<size_t>(std::min(header.vectors, entries_of(header)));
+  matrix.row.reserve(most);
+  matrix.start.reserve(most + 1);
+  uint64_t least = 0;
+  for (size_t i = 0; i < header.vectors; ++i) {
+    const uint64_t number = header.hypersparse() ? numbers[i] : i;
     if (number < least || number >= header.vectors_max) {
       return format_failure("damaged blob: rows are not ascending or outside the matrix");
     }
     least = number + 1;
-    if (end == at) continue;
+    if (starts[i + 1] == starts[i]) continue;
     if (number >= kIndices32) return format_failure("an index of the matrix needs more than 32 bits");
     matrix.row.push_back(static_cast<uint32_t>(number));
-    matrix.start.push_back(end);
-    at = end;
+    matrix.start.push_back(starts[i + 1]);
   }
   return {};
 }
 
-FormatExpected<void> read_indices(const BlobHeader& header, std::span<const uint8_t> bytes, Matrix& matrix) {
+FormatExpected<void> take_columns(const BlobHeader& header, std::span<const uint8_t> bytes, Matrix& matrix) {
   const Numbers indices(bytes, header.indices_are_32());
+  matrix.column.resize(indices.size());
   for (size_t row = 0; row < matrix.rows(); ++row) {
     uint64_t least = 0;
     for (uint64_t i = matrix.start[row]; i < matrix.start[row + 1]; ++i) {
@@ -99,8 +115,12 @@ FormatExpected<void> read_indices(const BlobHeader& header, std::span<const uint
   return {};
 }
 
-// A matrix stored by column is read as if it were by row; this puts it right.
-Matrix transpose(const Matrix& from) {
+FormatExpected<void> take_counts(const BlobHeader& header, std::span<const uint8_t> values, Matrix& matrix) {
+  matrix.count.resize(matrix.links());
+  return read_counts(header.type(), values, matrix.count);
+}
+
+Matrix transposed(const Matrix& from) {
   std::vector<std::pair<uint64_t, uint64_t>> entries;  // (row, column) in one key, count
   entries.reserve(from.links());
   for (size_t i = 0; i < from.rows(); ++i) {
@@ -124,23 +144,6 @@ Matrix transpose(const Matrix& from) {
     to.start.back() = to.links();
   }
   return to;
-}
-
-}  // namespace
-
-FormatExpected<Matrix> assemble_matrix(const BlobHeader& header, const BlobArrays& arrays) {
-  const size_t entries = arrays[kIndices].size() / (header.indices_are_32() ? 4 : 8);
-  Matrix matrix;
-  if (arrays[kStarts].empty()) return matrix;
-  if (header.hypersparse() && arrays[kVectors].size() != header.array_bytes[kVectors]) {
-    return format_failure("damaged blob: the numbers of the rows are missing");
-  }
-  if (auto read = read_vectors(header, arrays, entries, matrix); !read) return tl::unexpected(read.error());
-  matrix.column.resize(entries);
-  if (auto read = read_indices(header, arrays[kIndices], matrix); !read) return tl::unexpected(read.error());
-  matrix.count.resize(entries);
-  if (auto read = read_counts(header.type(), arrays[kValues], matrix.count); !read) return tl::unexpected(read.error());
-  return header.by_column() ? transpose(matrix) : std::move(matrix);
 }
 
 }  // namespace trama

@@ -43,20 +43,47 @@ class Reader {
  public:
   Reader(std::span<const uint8_t> blob, const BlobHeader& header) : blob_(blob), header_(header) {}
 
-  FormatExpected<void> read() {
-    if (auto table = find_blocks(); !table) return table;
-    for (size_t array = 0; array < kBlobArrays; ++array) {
-      if (auto done = read_array(array); !done) return done;
-    }
-    return check_tail();
-  }
-  BlobArrays arrays() const {
-    BlobArrays all;
-    for (size_t array = 0; array < kBlobArrays; ++array) all[array] = arrays_[array].bytes;
-    return all;
+  // One array after the other, in the order in which they stand in the blob, and none is kept longer than it is needed:
+  // the arrays of a blob that lies may be a thousand times as long as the blob.
+  FormatExpected<Matrix> read() {
+    Matrix matrix;
+    if (auto table = find_blocks(); !table) return tl::unexpected(std::move(table.error()));
+    for (const auto step : {&Reader::read_rows, &Reader::read_columns, &Reader::read_counts})
+      if (auto done = (this->*step)(matrix); !done) return tl::unexpected(std::move(done.error()));
+    if (auto tail = check_tail(); !tail) return tl::unexpected(std::move(tail.error()));
+    if (header_.by_column()) return transposed(matrix);
+    return matrix;
   }
 
  private:
+  FormatExpected<void> read_rows(Matrix& matrix) {
+    auto starts = read_array(kStarts);
+    if (!starts) return tl::unexpected(std::move(starts.error()));
+    // A matrix that never had an entry has none.
+    const bool has_starts = !starts->bytes.empty();
+    if (has_starts)
+      if (auto sound = check_starts(header_, starts->bytes); !sound) return sound;
+    auto vectors = read_array(kVectors);
+    if (!vectors) return tl::unexpected(std::move(vectors.error()));
+    if (has_starts)
+      if (auto taken = take_rows(header_, starts->bytes, vectors->bytes, matrix); !taken) return taken;
+    auto bitmap = read_array(kBitmap);
+    if (!bitmap) return tl::unexpected(std::move(bitmap.error()));
+    return {};
+  }
+
+  FormatExpected<void> read_columns(Matrix& matrix) {
+    auto indices = read_array(kIndices);
+    if (!indices) return tl::unexpected(std::move(indices.error()));
+    return take_columns(header_, indices->bytes, matrix);
+  }
+
+  FormatExpected<void> read_counts(Matrix& matrix) {
+    auto values = read_array(kValues);
+    if (!values) return tl::unexpected(std::move(values.error()));
+    return take_counts(header_, values->bytes, matrix);
+  }
+
   FormatExpected<void> find_blocks() {
     size_t position = sizeof(BlobHeader);
     for (size_t array = 0; array < kBlobArrays; ++array) {
@@ -76,12 +103,12 @@ class Reader {
     return end;
   }
 
-  FormatExpected<void> read_array(size_t array) {
+  FormatExpected<Array> read_array(size_t array) {
     const uint64_t bytes = header_.array_bytes[array];
     const auto blocks = static_cast<uint64_t>(header_.blocks[array].blocks);
     // A matrix that never had an entry has no starts; everything else is there or has no length.
     if (blocks == 0 && bytes != 0 && header_.array_bytes[kIndices] != 0) return damaged(array, "no blocks");
-    if (blocks == 0) return {};
+    if (blocks == 0) return Array();
     if (bytes == 0) return damaged(array, "blocks of nothing");
     const uint64_t stored = block_end(array, blocks - 1);
     if (stored > blob_.size() - position_) return damaged(array, "a block ends behind the blob");
@@ -90,13 +117,12 @@ class Reader {
     const int32_t method = header_.blocks[array].method;
     if (method < 0) {
       if (blocks != 1 || stored != bytes) return damaged(array, "the length of a plain block is wrong");
-      arrays_[array].bytes = source;
-      return {};
+      return Array{source, nullptr};
     }
     return decompress(array, source, method);
   }
 
-  FormatExpected<void> decompress(size_t array, std::span<const uint8_t> source, int32_t method) {
+  FormatExpected<Array> decompress(size_t array, std::span<const uint8_t> source, int32_t method) {
     const uint64_t bytes = header_.array_bytes[array];
     const bool zstd = method / 1000 == 3;
     if (!zstd && method / 1000 != 1 && method / 1000 != 2) {
@@ -105,10 +131,10 @@ class Reader {
     if (bytes / (zstd ? kZstdRatio : kLz4Ratio) > source.size()) {
       return damaged(array, "the length stated is beyond what the compressed bytes can give");
     }
-    arrays_[array].memory.reset(new (std::nothrow) uint8_t[static_cast<size_t>(bytes)]);
-    uint8_t* out = arrays_[array].memory.get();
-    if (out == nullptr) return format_failure("not enough memory for the matrix");
-    arrays_[array].bytes = {out, static_cast<size_t>(bytes)};
+    Array result;
+    result.memory.reset(new uint8_t[static_cast<size_t>(bytes)]);
+    uint8_t* out = result.memory.get();
+    result.bytes = {out, static_cast<size_t>(bytes)};
     const auto blocks = static_cast<uint64_t>(header_.blocks[array].blocks);
     uint64_t from = 0;
     for (uint64_t block = 0; block < blocks; ++block) {
@@ -123,7 +149,7 @@ class Reader {
       }
       from = to;
     }
-    return {};
+    return result;
   }
 
   static bool unpack(bool zstd, std::span<const uint8_t> packed, std::span<uint8_t> out) {
@@ -153,7 +179,6 @@ class Reader {
   const BlobHeader& header_;
   size_t position_ = 0;
   std::array<size_t, kBlobArrays> ends_at_{};
-  std::array<Array, kBlobArrays> arrays_;
 };
 
 }  // namespace
@@ -165,9 +190,7 @@ FormatExpected<Matrix> read_blob(std::span<const uint8_t> blob, uint64_t max_lin
     return format_failure("the matrix has more rows or entries than this reader takes (" + std::to_string(max_links) +
                           ")");
   }
-  Reader reader(blob, *header);
-  if (auto read = reader.read(); !read) return tl::unexpected(read.error());
-  return assemble_matrix(*header, reader.arrays());
+  return Reader(blob, *header).read();
 } catch (const std::bad_alloc&) {
   return format_failure("not enough memory for the matrix");
 }

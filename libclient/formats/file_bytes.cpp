@@ -17,11 +17,23 @@ tl::unexpected<FormatError> system_failure(const std::filesystem::path& path) {
   return format_failure(path.string() + ": " + std::generic_category().message(errno));
 }
 
-FormatExpected<std::string> read_small_file(const std::filesystem::path& path, uint64_t max_bytes) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+FormatExpected<FileDescriptor> open_to_read(const std::filesystem::path& path, SpecialFiles special) {
+  const int no_waiting = special == SpecialFiles::refused ? O_NONBLOCK : 0;
+  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | no_waiting));
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) return system_failure(path);
-  if (!S_ISREG(status.st_mode)) return format_failure(path.string() + ": is not a file");
+  if (S_ISDIR(status.st_mode)) return format_failure(path.string() + ": is a folder");
+  if (special == SpecialFiles::refused && !S_ISREG(status.st_mode))
+    return format_failure(path.string() + ": is not a file");
+  return file;
+}
+
+FormatExpected<std::string> read_small_file(const std::filesystem::path& path, uint64_t max_bytes) {
+  const auto opened = open_to_read(path, SpecialFiles::refused);
+  if (!opened) return tl::unexpected(opened.error());
+  const FileDescriptor& file = *opened;
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return system_failure(path);
   const auto bytes = static_cast<uint64_t>(status.st_size);
   if (bytes > max_bytes) return format_failure(path.string() + ": is too long to be true");
   std::string text(static_cast<size_t>(bytes), '\0');

@@ -21,6 +21,7 @@ class FileDescriptor {
     return *this;
   }
   int get() const { return descriptor_; }
+  int release() { return std::exchange(descriptor_, -1); }
   explicit operator bool() const { return descriptor_ >= 0; }
 
  private:
@@ -30,7 +31,14 @@ class FileDescriptor {
 // What errno says, with the name of the file in front.
 tl::unexpected<FormatError> system_failure(const std::filesystem::path& path);
 
-// A whole small file (manifests, journals). Error: unreadable, or longer than max_bytes.
+// What may be opened beside regular files: devices, pipes, FIFOs. A FIFO that nobody writes to would be waited for, and
+// anybody who can write into a folder can put one there; so only what somebody has named may be one.
+enum class SpecialFiles { allowed, refused };
+
+// A file to read from. Error: can't be opened, is a folder, is special where that is refused.
+FormatExpected<FileDescriptor> open_to_read(const std::filesystem::path& path, SpecialFiles special);
+
+// A whole small regular file (manifests, journals). Error: unreadable, or longer than max_bytes.
 FormatExpected<std::string> read_small_file(const std::filesystem::path& path, uint64_t max_bytes);
 
 // Reads exactly bytes.size() bytes at an offset; false at the end of the file or on an error.

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "libclient/formats/file_bytes.hpp"
 
 namespace trama {
 namespace {
@@ -164,7 +168,21 @@ FormatExpected<ManifestWindow> parse_window(const Json& json, size_t index) {
   return window;
 }
 
-Json parse_text(std::string_view text) { return Json::parse(text.begin(), text.end(), nullptr, false); }
+// The parser keeps a few bytes for each level it is in, so that a long text of brackets would take memory many times
+// its length. Verdicts of a window are at level 4.
+constexpr int kDeepest = 4;
+struct TooDeep {};
+
+// Discarded if it is no JSON that could be a manifest's.
+Json parse_text(std::string_view text) try {
+  const auto check_depth = [](int depth, Json::parse_event_t, Json&) {
+    if (depth > kDeepest) throw TooDeep{};
+    return true;
+  };
+  return Json::parse(text.begin(), text.end(), check_depth, false);
+} catch (const TooDeep&) {
+  return Json(Json::value_t::discarded);
+}
 
 }  // namespace
 
@@ -193,7 +211,7 @@ std::string to_json(const Manifest& manifest) {
 
 FormatExpected<Manifest> parse_manifest(std::string_view text) {
   const Json json = parse_text(text);
-  if (json.is_discarded()) return format_failure("the manifest is not JSON, or cut");
+  if (json.is_discarded()) return format_failure("the manifest is not JSON, cut, or nested too deeply");
   Manifest manifest;
   auto header = parse_header(json);
   if (!header) return tl::unexpected(header.error());
@@ -216,6 +234,28 @@ FormatExpected<Manifest> parse_manifest(std::string_view text) {
   const auto recovered = json.find("recovered");
   manifest.recovered = recovered != json.end() && recovered->is_boolean() && recovered->get<bool>();
   return manifest;
+}
+
+uint64_t max_manifest_bytes(uint64_t archive_bytes) {
+  constexpr uint64_t kWindowBytes = 2 << 10, kLeastWindowInArchive = 2 * 512 / 4;
+  constexpr uint64_t kSlack = 1 << 20, kMost = 256 << 20;
+  return std::min(kMost, kSlack + archive_bytes / kLeastWindowInArchive * kWindowBytes);
+}
+
+FormatExpected<std::optional<Manifest>> load_manifest_of(const std::filesystem::path& archive) {
+  const std::filesystem::path path = archive.string() + ".json";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  const uint64_t archive_bytes = std::filesystem::file_size(archive, error);
+  try {
+    const auto text = read_small_file(path, max_manifest_bytes(error ? 0 : archive_bytes));
+    if (!text) return tl::unexpected(text.error());
+    auto manifest = parse_manifest(*text);
+    if (!manifest) return format_failure_in(path.string(), std::move(manifest.error()));
+    return std::move(*manifest);
+  } catch (const std::bad_alloc&) {
+    return format_failure(path.string() + ": not enough memory for it");
+  }
 }
 
 std::string to_journal_header(const ManifestHeader& header) { return line_of(header_json(header)) + "\n"; }

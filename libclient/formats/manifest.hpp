@@ -2,6 +2,8 @@
 // (`….tar.part.log`): the same header as one object a line, then a line a window as each becomes whole.
 #pragma once
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,8 +65,17 @@ struct Manifest {
 // Stable order of keys, a line a window, a newline at the end. What isn't UTF-8 becomes U+FFFD.
 std::string to_json(const Manifest& manifest);
 
-// Error: not JSON, not this format, a key missing or of the wrong kind (it is named). Unknown keys are passed over.
+// Error: not JSON, nested deeper than manifests are, not this format, a key missing or of the wrong kind (it is named).
+// Unknown keys are passed over. Throws std::bad_alloc.
 FormatExpected<Manifest> parse_manifest(std::string_view text);
+
+// The longest manifest or journal that an archive of so many bytes can have: every window takes two blocks in the
+// archive at least (a quarter of that where the archive is compressed), and far less than 2 KiB in the manifest.
+uint64_t max_manifest_bytes(uint64_t archive_bytes);
+
+// The manifest beside an archive (`X.tar.json` of `X.tar`); nothing when there is none. Error: it can't be read, or is
+// longer than it can be; named.
+FormatExpected<std::optional<Manifest>> load_manifest_of(const std::filesystem::path& archive);
 
 // The lines of a journal, each with its newline.
 std::string to_journal_header(const ManifestHeader& header);

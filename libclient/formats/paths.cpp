@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "libclient/formats/archive_finish.hpp"
+
 namespace trama {
 
 namespace fs = std::filesystem;
@@ -19,8 +21,8 @@ FormatExpected<std::vector<fs::path>> expand_archives(const fs::path& path) {
   fs::directory_iterator entry(path, error);
   for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
-    if (entry->path().extension() == ".tar" && !entry->is_directory(ignored)) archives.push_back(entry->path());
-    unfinished |= entry->path().extension() == ".part";
+    if (entry->path().extension() == ".tar" && entry->is_regular_file(ignored)) archives.push_back(entry->path());
+    unfinished |= is_part_name(entry->path().filename().string());
   }
   if (error) return format_failure(path.string() + ": " + error.message());
   if (archives.empty()) {
@@ -29,6 +31,10 @@ FormatExpected<std::vector<fs::path>> expand_archives(const fs::path& path) {
   }
   std::sort(archives.begin(), archives.end());
   return archives;
+}
+
+SpecialFiles special_files(const fs::path& archive, const fs::path& path) {
+  return archive == path ? SpecialFiles::allowed : SpecialFiles::refused;
 }
 
 }  // namespace trama

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -91,15 +92,18 @@ Expected<void> ArchiveWriter::open_part(const ManifestHeader& header, int64_t fi
     const fs::path archive = config_.directory / archive_file_name(first_ns, packets, clash);
     if (fs::exists(fs::symlink_status(archive, error))) continue;
     const fs::path part = archive.string() + ".part";
-    FileDescriptor tar(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
+    FileDescriptor tar(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
     if (!tar && errno == EEXIST) continue;
     if (!tar) return tl::unexpected(because_of_errno("can't make the archive", part));
-    // Held while it is written, so that recovery leaves it alone; the kernel lets go of it when this process dies.
-    flock(tar.get(), LOCK_EX | LOCK_NB);
+    // Held while it is written, so that recovery leaves it alone; the kernel lets go of it when this process dies. A
+    // recovery that came in between may have it, or may have removed it: then it is not ours.
+    struct stat status {};
+    if (flock(tar.get(), LOCK_EX) != 0 || fstat(tar.get(), &status) != 0 || status.st_nlink == 0) continue;
     part_ = part;
     tar_ = std::move(tar);
     const fs::path log = part.string() + ".log";
-    journal_ = FileDescriptor(open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+    unlink(log.c_str());  // of an archive that is gone, or a link that somebody laid
+    journal_ = FileDescriptor(open(log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
     const std::string line = to_journal_header(header);
     manifest_ = {};
     manifest_.header = header;

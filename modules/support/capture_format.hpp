@@ -52,7 +52,8 @@ class CaptureFormat {
   const InputFailure& failure() const { return failure_; }
 
  protected:
-  // Notes the failure, whose text gets "at byte N: " before it.
+  // Notes the failure, whose text gets "at byte N: " before it. It tells places and limits, never a value that the file
+  // holds: where a file is damaged, lengths and numbers are read from the bytes of packets.
   void fail(InputStatus status, uint64_t at, const std::string& text) {
     failure_ = {status, "at byte " + std::to_string(at) + ": " + text};
   }

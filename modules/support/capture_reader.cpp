@@ -165,9 +165,10 @@ void CaptureReader::finish(bool format_failed) {
     over_ = true;
     return;
   }
-  end_with({InputStatus::truncated, "truncated at byte " + std::to_string(pending_.at) + ": the " + pending_.what +
-                                        " needs " + std::to_string(pending_.bytes) + " bytes, " +
-                                        std::to_string(there) + " are there" + where});
+  // How many bytes there should be stands in the file, and may be anything where that is damaged: it isn't told.
+  end_with({InputStatus::truncated, "truncated at byte " + std::to_string(pending_.at) + ": only " +
+                                        std::to_string(there) + " bytes of the " + pending_.what + " are there" +
+                                        where});
 }
 
 void CaptureReader::end_with(const InputFailure& failure) {

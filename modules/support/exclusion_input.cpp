@@ -19,6 +19,12 @@ Diagnostics check_ranges(const std::vector<std::string>& ranges, const Place& pl
 void ExclusionInput::set(Config config) {
   const std::lock_guard lock(mutex_);
   config_ = std::move(config);
+  set_ = true;
+}
+
+bool ExclusionInput::is_set() const {
+  const std::lock_guard lock(mutex_);
+  return set_;
 }
 
 bool ExclusionInput::has_files() const {
@@ -26,12 +32,13 @@ bool ExclusionInput::has_files() const {
   return !config_.files.empty();
 }
 
-tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> ExclusionInput::read() const {
+tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> ExclusionInput::read(
+    PrivacyRanges::Reading reading) const {
   const std::lock_guard lock(mutex_);
   std::vector<PrivacyRanges::Entry> entries = entries_of(config_.ranges, config_.ranges_place);
   Diagnostics wrong;
   for (const std::string& file : config_.files) {
-    auto read = PrivacyRanges::read_file(file);
+    auto read = PrivacyRanges::read_file(file, reading);
     if (read)
       entries.insert(entries.end(), read->begin(), read->end());
     else

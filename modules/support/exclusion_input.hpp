@@ -22,14 +22,18 @@ class ExclusionInput {
     std::vector<std::string> files;
   };
   void set(Config config);
+  bool is_set() const;
   bool has_files() const;
 
-  // Reads the ranges and all files. Fails with everything that is wrong in any of them.
-  tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> read() const;
+  // Reads the ranges and all files, while running with Reading::again. Fails with everything that is wrong in any of
+  // them.
+  tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> read(
+      PrivacyRanges::Reading reading = PrivacyRanges::Reading::first) const;
 
  private:
   mutable std::mutex mutex_;
   Config config_;
+  bool set_ = false;
 };
 
 }  // namespace trama

@@ -53,6 +53,11 @@ int value_of_digit(uint8_t c) {
   return -1;
 }
 
+bool is_key(std::string_view text) {
+  return text.size() == kDigits &&
+         std::all_of(text.begin(), text.end(), [](char c) { return value_of_digit(static_cast<uint8_t>(c)) >= 0; });
+}
+
 // ---- Who may read the file
 
 // The user, root, or the user who called sudo: `sudo trama run -i eth0 --key site.key` is how captures are started.
@@ -187,6 +192,9 @@ Key::Key(std::span<const uint8_t, kBytes> bytes) : Key() { std::memcpy(memory_.d
 Expected<Key> Key::load(const std::string& path) {
   // A named pipe without a writer is waited for here, as cat would.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (file.get() < 0 && errno == ENOENT && is_key(path))
+    return failure("the key itself was given where the name of its file is wanted",
+                   "write it into a file with mode 0600; it stands in the shell's history now");
   if (file.get() < 0 && errno == ENOENT) return refuse(path, "there is no such key file", "trama key new " + path);
   if (file.get() < 0) return refuse(path, "the key file can't be opened" + system_error(errno), "");
   if (auto allowed = check_access(file.get(), path); !allowed) return tl::unexpected(std::move(allowed.error()));

@@ -84,7 +84,7 @@ ParseProgress PcapFormat::read_records(std::span<const uint8_t> bytes, size_t be
     if (left - header_bytes < kept || captured > kMaxRecord) [[unlikely]] {
       if (captured > kMaxRecord) {
         fail(InputStatus::corrupt, position + at,
-             "a record claims " + std::to_string(captured) + " captured bytes, more than any link has");
+             "a record claims more than " + std::to_string(kMaxRecord) + " captured bytes, and no link has so many");
         progress.failed = true;
       } else {
         progress.need = header_bytes + kept;

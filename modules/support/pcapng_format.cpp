@@ -39,8 +39,8 @@ bool PcapngFormat::start_section(const uint8_t* at, uint64_t position) {
   const uint16_t major = load_unaligned<uint16_t>(at + 12, swapped_);
   const uint16_t minor = load_unaligned<uint16_t>(at + 14, swapped_);
   if (major != 1) {
-    fail(InputStatus::unsupported, position,
-         "pcapng version " + std::to_string(major) + "." + std::to_string(minor) + " is not read, only 1.x is");
+    const std::string version = header_seen_ ? "" : " " + std::to_string(major) + "." + std::to_string(minor);
+    fail(InputStatus::unsupported, position, "pcapng version" + version + " is not read, only 1.x is");
     return false;
   }
   interfaces_.clear();
@@ -48,16 +48,15 @@ bool PcapngFormat::start_section(const uint8_t* at, uint64_t position) {
 }
 
 bool PcapngFormat::length_is_possible(const Block& block) {
-  const char* wrong = nullptr;
+  const size_t least = field_bytes(block.type) + kBlockTail;
+  std::string wrong;
   if (block.length % 4 != 0) {
-    wrong = " bytes, which is no multiple of 4";
-  } else if (block.length < field_bytes(block.type) + kBlockTail) {
-    wrong = " bytes, too few for its kind";
+    wrong = "that is no multiple of 4";
+  } else if (block.length < least) {
+    wrong = "of less than " + std::to_string(least) + " bytes, which its kind takes at least";
   }
-  if (!wrong) return true;
-  fail(InputStatus::corrupt, block.at,
-       "a pcapng block of type " + std::to_string(block.type) + " with a length of " + std::to_string(block.length) +
-           wrong);
+  if (wrong.empty()) return true;
+  fail(InputStatus::corrupt, block.at, "a pcapng block with a length " + wrong);
   return false;
 }
 
@@ -66,9 +65,9 @@ const PcapngFormat::Interface* PcapngFormat::find_interface(const Block& block, 
   if (interfaces_.empty()) {
     fail(InputStatus::corrupt, block.at, "a packet before any interface");
   } else {
-    fail(InputStatus::corrupt, block.at,
-         "a packet of interface " + std::to_string(number) + ", but there are only " +
-             std::to_string(interfaces_.size()));
+    fail(
+        InputStatus::corrupt, block.at,
+        "a packet of an interface that isn't among the " + std::to_string(interfaces_.size()) + " described before it");
   }
   return nullptr;
 }
@@ -85,7 +84,7 @@ bool PcapngFormat::read_interface_options(const Block& block, Interface& interfa
     if (code == kEnd) break;
     if (bytes > end - at || (code == kResolution && bytes != 1) || (code == kOffset && bytes != 8)) {
       fail(InputStatus::corrupt, block.at + at - 4,
-           "option " + std::to_string(code) + " of an interface has a length of " + std::to_string(bytes) + " bytes");
+           "an option of an interface has a length that its kind can't have, or that leaves its block");
       return false;
     }
     if (code == kResolution) resolution = block.data[at];
@@ -99,8 +98,7 @@ bool PcapngFormat::read_interface_options(const Block& block, Interface& interfa
 bool PcapngFormat::add_interface(const Block& block) {
   if (block.length > kMaxNeed) {
     fail(InputStatus::unsupported, block.at,
-         "an interface block of " + std::to_string(block.length) + " bytes; the longest that is read has " +
-             std::to_string(kMaxNeed));
+         "an interface block of more than " + std::to_string(kMaxNeed) + " bytes, the longest that is read");
     return false;
   }
   if (interfaces_.size() == kMaxInterfaces) {
@@ -137,8 +135,7 @@ bool PcapngFormat::describe(const Block& block, Packet& packet) {
   }
   if (captured > block.length - fields - kBlockTail || captured > kMaxRecord) {
     fail(InputStatus::corrupt, block.at,
-         "a packet claims " + std::to_string(captured) + " captured bytes in a block of " +
-             std::to_string(block.length));
+         "a packet claims more captured bytes than its block holds, or than " + std::to_string(kMaxRecord));
     return false;
   }
   packet.data = block.data + fields;
@@ -175,10 +172,8 @@ bool PcapngFormat::begin_block(std::span<const uint8_t> rest, uint64_t at, Parse
 
 // Compares the length behind a block with the one before it.
 bool PcapngFormat::lengths_agree(const uint8_t* second, uint64_t at, uint32_t length) {
-  const uint32_t other = load_unaligned<uint32_t>(second, swapped_);
-  if (other == length) return true;
-  fail(InputStatus::corrupt, at,
-       "the length before a block is " + std::to_string(length) + ", the one behind it " + std::to_string(other));
+  if (load_unaligned<uint32_t>(second, swapped_) == length) return true;
+  fail(InputStatus::corrupt, at, "the length before a block differs from the one behind it");
   return false;
 }
 

@@ -1,19 +1,23 @@
 #include "modules/support/privacy_ranges.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace trama {
 namespace {
 
 constexpr size_t kMostFileBytes = size_t{64} << 20;  // three million ranges; keeps /dev/zero from filling the memory
+constexpr std::string_view kNone = "none";           // instead of ranges: nothing is to be excluded
 constexpr std::array<std::string_view, 4> kSideNames = {"either", "both", "source", "destination"};  // in Side's order
 
 std::string_view trim(std::string_view text) {
@@ -25,7 +29,17 @@ std::string_view trim(std::string_view text) {
 
 bool printable(char c) { return c > ' ' && c <= '~'; }
 
-// For messages: whatever a file holds must not reach a terminal as it is.
+bool has_key(std::string_view text) {
+  constexpr size_t kKeyDigits = 32;
+  size_t digits = 0;
+  for (const char c : text) {
+    digits = std::isxdigit(static_cast<unsigned char>(c)) != 0 ? digits + 1 : 0;
+    if (digits == kKeyDigits) return true;
+  }
+  return false;
+}
+
+// For messages: what was typed must not reach a terminal as it is.
 std::string quoted(std::string_view text) {
   constexpr size_t kMost = 64;
   std::string result(1, '"');
@@ -98,6 +112,58 @@ int parse_length(std::string_view text, int most) {
   return plain && !leading_zero && length <= most ? length : -1;
 }
 
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+// Whether a file is as it was, by what the system says of it, and has as many bytes as were read.
+bool unchanged(const struct stat& before, const struct stat& after, size_t bytes) {
+  const auto time = [](const struct stat& about) { return std::pair(about.st_mtim.tv_sec, about.st_mtim.tv_nsec); };
+  return before.st_size == after.st_size && time(before) == time(after) &&
+         static_cast<uint64_t>(after.st_size) == bytes;
+}
+
+// The whole text of the file. Nothing that is cut, and no directory, passes for a short list: it would let packets
+// through. `again`: see PrivacyRanges::read_file().
+Expected<std::string> read_text(const std::string& path, bool again) {
+  const auto refuse = [&](const std::string& what, const char* hint = "") {
+    return failure("the file of privacy ranges " + what, hint, Place{path, 0});
+  };
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (again ? O_NONBLOCK : 0)));
+  if (file.get() < 0) return refuse(std::string("can't be opened: ") + std::strerror(errno));
+  struct stat before {
+  }, after{};
+  if (fstat(file.get(), &before) != 0) return refuse(std::string("can't be examined: ") + std::strerror(errno));
+  if (again && !S_ISREG(before.st_mode))
+    return refuse("is no regular file, and can't be read again", "give a regular file to --exclude-file");
+  std::string text;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    const ssize_t got = read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refuse(std::string("can't be read: ") + std::strerror(errno));
+    if (got == 0) break;
+    text.append(buffer.data(), static_cast<size_t>(got));
+    if (text.size() > kMostFileBytes) return refuse("is longer than 64 MiB");
+  }
+  constexpr const char* kRename = "write a new file beside it, and rename that to this name";
+  if (again && (fstat(file.get(), &after) != 0 || !unchanged(before, after, text.size())))
+    return refuse("changed while it was read", kRename);
+  if (again && !text.empty() && text.back() != '\n')
+    return refuse("ends inside a line, as if it weren't wholly written", "end its last line with a newline");
+  return text;
+}
+
 }  // namespace
 
 std::string PrivacyRanges::text_of(const Range& range) {
@@ -107,8 +173,10 @@ std::string PrivacyRanges::text_of(const Range& range) {
 
 Expected<PrivacyRanges::Range> PrivacyRanges::parse_range(const Entry& entry) {
   const std::string_view text = trim(entry.text);
+  const bool shown = entry.may_be_shown && !has_key(text);
   const auto refuse = [&](std::string_view what, std::string hint) {
-    return failure("privacy range " + quoted(text) + " " + std::string(what), std::move(hint), entry.place);
+    return failure("privacy range " + (shown ? quoted(text) + " " : std::string()) + std::string(what), std::move(hint),
+                   entry.place);
   };
   if (text.empty()) return refuse("is empty", "write an address or a CIDR, as in 10.0.0.0/8");
   if (text.find_first_of(" \t") != std::string_view::npos)
@@ -135,12 +203,15 @@ Expected<PrivacyRanges::Range> PrivacyRanges::parse_range(const Entry& entry) {
   range.side = static_cast<Side>(side - kSideNames.begin());
 
   if (const std::string inner = range.is_ipv6 ? mapped_ipv4(range.address, range.length) : ""; !inner.empty())
-    return refuse("is IPv4 written as IPv6", "write " + inner + "/" + std::to_string(length - 96));
+    return refuse("is IPv4 written as IPv6",
+                  "write " + (shown ? inner : "the IPv4 address") + "/" + std::to_string(length - 96));
   const Address network = network_of(range.address, range.length);
   if (network != range.address)
     return refuse("has bits set behind its first " + std::to_string(length),
-                  "write " + address_text(network, range.is_ipv6) + "/" + std::to_string(length) +
-                      " for the network, or " + address_text(range.address, range.is_ipv6) + " for the one address");
+                  shown ? "write " + address_text(network, range.is_ipv6) + "/" + std::to_string(length) +
+                              " for the network, or " + address_text(range.address, range.is_ipv6) +
+                              " for the one address"
+                        : "write zeros there for the network, or no length for the one address");
   return range;
 }
 
@@ -173,28 +244,26 @@ PrivacyRanges::PrivacyRanges(std::vector<Range> ranges) : ranges_(std::move(rang
   flags_ = AddressFlags(flagged);
 }
 
-Expected<std::vector<PrivacyRanges::Entry>> PrivacyRanges::read_file(const std::string& path) {
-  const auto refuse = [&](const std::string& what) { return failure(what, "", Place{path, 0}); };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  if (!file) return refuse(std::string("the file of privacy ranges can't be opened: ") + std::strerror(errno));
-  std::string text;
-  std::array<char, 65536> buffer;
-  while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
-    text.append(buffer.data(), got);
-    if (text.size() > kMostFileBytes) return refuse("the file of privacy ranges is longer than 64 MiB");
-  }
-  // A list that is cut, or a directory, must not pass for a short list: it would let packets through.
-  if (std::ferror(file.get()) != 0)
-    return refuse(std::string("the file of privacy ranges can't be read: ") + std::strerror(errno));
-
+Expected<std::vector<PrivacyRanges::Entry>> PrivacyRanges::read_file(const std::string& path, Reading reading) {
+  const Expected<std::string> text = read_text(path, reading == Reading::again);
+  if (!text) return tl::unexpected(text.error());
   std::vector<Entry> entries;
-  std::string_view rest = text;
+  bool none = false;
+  std::string_view rest = *text;
   for (int line = 1; !rest.empty(); ++line) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view range = trim(rest.substr(0, end).substr(0, rest.substr(0, end).find('#')));
-    if (!range.empty()) entries.push_back({std::string(range), Place{path, line}});
+    if (range == kNone)
+      none = true;
+    else if (!range.empty())
+      entries.push_back({std::string(range), Place{path, line}, false});
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  if (none && !entries.empty())
+    return failure("the file of privacy ranges holds `none` beside ranges", "keep one of the two", Place{path, 0});
+  if (!none && entries.empty())
+    return failure("the file of privacy ranges holds no range", "if nothing is to be excluded, write `none` on a line",
+                   Place{path, 0});
   return entries;
 }
 

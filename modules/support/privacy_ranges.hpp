@@ -35,17 +35,25 @@ class PrivacyRanges {
   struct Entry {
     std::string text;
     Place place;
+    // Whether messages may repeat it: what was typed, yes; what a file holds, no, for its addresses are private, and it
+    // may be a key that was taken for a list.
+    bool may_be_shown = true;
   };
+  // Files can be read again while running. Then a file that is being written must not pass for a shorter list.
+  enum class Reading : uint8_t { first, again };
 
   PrivacyRanges() = default;  // excludes nothing
 
   // Fails with everything that is wrong, in the order of the entries: bad addresses, lengths and sides; bits set behind
   // the prefix length, with the range that may have been meant (as tcpdump does); IPv4 written as IPv6 (::ffff:0:0/96),
-  // which would match nothing. The same range may come more than once.
+  // which would match nothing. The same range may come more than once. No message holds 32 or more hexadecimal digits
+  // in a row of an entry, or anything of one that may not be shown.
   static tl::expected<PrivacyRanges, Diagnostics> parse(const std::vector<Entry>& entries);
 
-  // The ranges of a file, for parse(): one a line; `#` begins a comment; blank lines don't count. A file or a pipe.
-  static Expected<std::vector<Entry>> read_file(const std::string& path);
+  // The ranges of a file, for parse(): one a line; `#` begins a comment; blank lines don't count. A file without ranges
+  // is refused, unless it holds the word `none` alone on a line. The first time it may be a pipe. Again, it must be a
+  // regular file whose last line is complete and which doesn't change meanwhile; never waits.
+  static Expected<std::vector<Entry>> read_file(const std::string& path, Reading reading = Reading::first);
 
   // Addresses are numbers: 1.2.3.4 is 0x01020304.
   bool excludes(uint32_t source, uint32_t destination) const noexcept {

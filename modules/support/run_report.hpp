@@ -11,7 +11,8 @@
 
 namespace trama {
 
-// Thread-safe. Stages call it when a file begins or ends, never for a packet; progress alone is for every batch.
+// Thread-safe. Stages call it when a file begins or ends, or when something happens for the first time, never for a
+// packet; progress alone is for every batch.
 class RunReport {
  public:
   void input_ended(const InputReport& input) {
@@ -22,7 +23,7 @@ class RunReport {
     const std::lock_guard lock(mutex_);
     archives_.push_back(path);
   }
-  // Said once more by the command, on stderr.
+  // The command says it on stderr.
   void say(Diagnostic diagnostic) {
     const std::lock_guard lock(mutex_);
     messages_.push_back(std::move(diagnostic));

@@ -22,8 +22,8 @@ enum class Verdict : uint8_t {
 };
 inline constexpr size_t kVerdicts = 10;
 
-// Conserved quantities of a batch or a window. A tally is moved, never copied, from message to message, so that a sum
-// over what has retired counts everything once.
+// Conserved quantities of a batch or a window. It goes along with the data from message to message, and is summed once,
+// where the number of the last message retires.
 struct Tally {
   std::array<uint64_t, kVerdicts> packets{};
   uint64_t dropped_kernel = 0, dropped_nic = 0, dropped_ring = 0;  // lost before the engine saw them

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/libclient/sample_archive.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace trama {
 namespace {
@@ -106,6 +108,21 @@ TEST_F(ArchiveInputTest, NoticesWhatCantBeSummed) {
   sample_.manifest.header.index_order = "raw";
   write_archive("c.tar", 3);
   EXPECT_TRUE(read_all({at("a.tar"), at("c.tar")}).mixed_orders);
+}
+
+TEST_F(ArchiveInputTest, AFifoInPlaceOfAnArchiveIsNotWaitedFor) {
+  const Watchdog watchdog;
+  write_archive("a.tar", 0);
+  write_archive("b.tar", 3);
+  testing::internal::CaptureStderr();
+  ArchiveInput input({folder_.path().string()});
+  std::filesystem::remove(at("a.tar"));
+  ASSERT_EQ(mkfifo(at("a.tar").c_str(), 0600), 0);
+  std::vector<uint64_t> seqs;
+  input.each([&](ArchivedWindow& window) { return seqs.push_back(window.seq), true; });
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("a.tar: is not a file"));
+  EXPECT_THAT(seqs, testing::ElementsAre(3, 4, 5));
+  EXPECT_EQ(input.status(), 3);
 }
 
 }  // namespace

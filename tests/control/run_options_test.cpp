@@ -119,6 +119,7 @@ TEST(RunOptions, RefusesWhatMakesNoSense) {
       {{"-r", "a", "--filter", "x.bpf.o"}, "not in this version", ""},
       {{"-r", "a", "--socket", "s"}, "not in this version", ""},
       {{"-r", "a", "--window-packets", "0"}, "--window-packets", ""},
+      {{"-r", "a", "--window-packets", "67108865"}, "--window-packets", ""},
       {{"-r", "a", "--compression", "gzip"}, "--compression", "lz4, zstd, none"},
   };
   for (const auto& wrong : cases) {

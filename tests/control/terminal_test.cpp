@@ -45,18 +45,38 @@ TEST(Colours, OnATerminalOnlyAndNeverWithNoColor) {
 
 TEST(DiagnosticText, IsTheSameWithAndWithoutColours) {
   const Diagnostic wrong{Severity::warning, {"a.toml", 2}, "a warning about this", "do that"};
-  const std::string plain = diagnostic_text(wrong, {"one", "two"}, false);
+  const std::string plain = diagnostic_text(wrong, {"a.toml", {"one", "two"}}, false);
   EXPECT_EQ(plain.find("trama: warning: a.toml:2: a warning about this\n"), 0u);
   EXPECT_THAT(plain, HasSubstr("two"));
   EXPECT_THAT(plain, HasSubstr("do that"));
   EXPECT_THAT(plain, Not(HasSubstr("\x1b")));
-  std::string coloured = diagnostic_text(wrong, {"one", "two"}, true);
+  std::string coloured = diagnostic_text(wrong, {"a.toml", {"one", "two"}}, true);
   EXPECT_EQ(coloured.find("trama: \x1b[1;33mwarning:\x1b[0m a.toml:2: "), 0u);
 }
 
 TEST(DiagnosticText, NamesCantMoveTheCursor) {
   EXPECT_THAT(diagnostic_text({Severity::error, {"\x1b[2J.pcap", 0}, "bad", ""}, {}, false), Not(HasSubstr("\x1b")));
-  EXPECT_EQ(printable("a\x1b[2Jb\r\x7f\n"), "a\\x1b[2Jb\\x0d\\x7f\n");
+  EXPECT_EQ(printable("a\x1b[2Jb\r\x7f\n\t"), "a\\x1b[2Jb\\x0d\\x7f\\x0a\\x09");
+  // U+009B is what ESC [ is in one character; 0x9b alone is it to terminals that don't speak UTF-8.
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J\x9b"
+                      "2J\xa9\x9b"),
+            "\\xc2\\x9b"
+            "2J\\x9b"
+            "2J\\xa9\\x9b");
+  EXPECT_EQ(printable("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x99\x82 \xc2\xa0"),
+            "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x99\x82 \xc2\xa0");
+  EXPECT_EQ(printable("\xe2\x82 \xc0\x9b \xe0\x82\x9b \xed\xa0\x80"),
+            "\\xe2\\x82 \\xc0\\x9b \\xe0\\x82\\x9b \\xed\\xa0\\x80");
+  const std::string text = diagnostic_text({Severity::note,
+                                            {"f", 0},
+                                            "\xa9\x9b"
+                                            "2J member a\nb: bad",
+                                            "\x9b"},
+                                           {}, false);
+  EXPECT_EQ(text,
+            "trama: note: f: \\xa9\\x9b"
+            "2J member a b: bad\n    hint: \\x9b\n");
 }
 
 TEST(Table, AlignsColumns) {

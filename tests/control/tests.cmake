@@ -1,4 +1,5 @@
 list(APPEND TRAMA_CONTROL_TESTS archive_input_test.cpp)
+list(APPEND TRAMA_CONTROL_TESTS archive_verbs_test.cpp)
 list(APPEND TRAMA_CONTROL_TESTS command_line_test.cpp)
 list(APPEND TRAMA_CONTROL_TESTS data_output_test.cpp)
 list(APPEND TRAMA_CONTROL_TESTS run_graph_test.cpp)

@@ -1,17 +1,15 @@
 """However a run ends, what was received is counted, and what was whole stays readable."""
+import fcntl
 import json
 import os
 import pathlib
 import signal
-import struct
 import subprocess
 import sys
-import tarfile
-import threading
+import termios
 import time
 import unittest
 
-import independent
 import support
 from support import TramaTest, ethernet, ipv4, pcap
 
@@ -35,7 +33,7 @@ class LastWindow(TramaTest):
             run.stdin.write(pcap(self.PACKETS))  # and no end of file
             run.stdin.flush()
             self.wait_for_windows(out, 2)
-            time.sleep(0.3)  # the last 500 packets show nowhere yet
+            self.wait_until_read(run.stdin)  # the last 500 packets show nowhere else yet
             run.send_signal(stop)
             run.wait(timeout=60)  # standard input stays open: the end of the file must not win
             stdout, stderr = run.communicate(timeout=60)
@@ -52,14 +50,23 @@ class LastWindow(TramaTest):
             time.sleep(0.05)
         self.fail('no window was written')
 
+    def wait_until_read(self, pipe):
+        for _ in range(600):
+            if fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4):
+                return
+            time.sleep(0.05)
+        self.fail('the pipe is not read')
+
     def test_a_second_signal_ends_at_once(self):
-        run = subprocess.Popen([support.TRAMA, 'run', '-q', '-r', '-', '-w', self.folder / 'out'],
-                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
+        run = subprocess.Popen([support.TRAMA, 'run', '-r', '-', '-w', self.folder / 'out'],
+                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        run.stderr.readline()  # the note on the key: it runs
+        run.send_signal(signal.SIGSTOP)
         run.send_signal(signal.SIGTERM)
         run.send_signal(signal.SIGINT)
-        self.assertNotEqual(run.wait(timeout=30), 0)
-        run.stdin.close()
+        run.send_signal(signal.SIGCONT)  # both are there when it looks
+        _, stderr = run.communicate(timeout=30)
+        self.assertIn(run.returncode, (128 + signal.SIGTERM, 128 + signal.SIGINT), stderr)
 
     def test_packets_after_the_last_window_are_the_tail(self):
         packets = self.PACKETS[:1000] + [ethernet(bytes(28), 0x0806)] * 7
@@ -116,7 +123,9 @@ class Killed(TramaTest):
                 named += json.loads(manifest.read_text())['windows']
             for part in sorted(out.glob('*.part')):
                 self.trama('verify', '--recover', part, code=None)
-            self.assertEqual([p for p in out.iterdir() if p.suffix in ('.part', '.log')], [])
+            # Killed between making an archive and its journal: recovery leaves that alone for a minute.
+            left = [p for p in out.iterdir() if p.suffix in ('.part', '.log')]
+            self.assertEqual([p for p in left if p.stat().st_size > 0], [])
             if support.archives_in(out):
                 self.trama('verify', out)
             found = {e['seq']: e for manifest in support.manifests_in(out) for e in manifest['windows']}

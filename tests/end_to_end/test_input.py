@@ -178,14 +178,19 @@ fils = 3
         run = subprocess.Popen([support.TRAMA, 'run', '-r', '-', '-w', self.folder / 'out', '--exclude-file',
                                 self.write('ranges', b'10.0.0.0/29\n')],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        said = lambda: run.stderr.readline().decode()
+        self.assertIn('note', said())  # on the key: it runs
+        said()
         run.stdin.write(pcap(PACKETS))
         run.stdin.flush()
-        time.sleep(0.7)
+        time.sleep(0.5)  # the packets have entered under the first list
         run.send_signal(signal.SIGUSR1)
-        time.sleep(0.5)
+        self.assertIn('packets', said())
+        while 's, ' not in said():
+            pass
         (self.folder / 'ranges').write_bytes(b'192.0.2.0/24\n')
         run.send_signal(signal.SIGUSR2)
-        time.sleep(0.5)
+        self.assertIn('exclusion', said())
         run.stdin.write(pcap(PACKETS)[24:])
         run.stdin.close()
         run.stdin = None

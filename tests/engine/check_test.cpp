@@ -29,7 +29,7 @@ std::string contents(const fs::path& path) {
 std::string said_about(const std::string& text, const std::string& name) {
   std::string said;
   const auto tell = [&](const Diagnostics& diagnostics) {
-    for (const Diagnostic& diagnostic : diagnostics) said += show(diagnostic, lines_of(text));
+    for (const Diagnostic& diagnostic : diagnostics) said += show(diagnostic, lines_of(text, name));
     return said;
   };
   const auto spec = parse_graph(text, name);
@@ -165,10 +165,33 @@ TEST(Check, AStageThatChangesItsInputMayStandBehindBuffersOfItsOwn) {
 
 TEST(Show, WithAndWithoutPlaceLineAndHint) {
   const Diagnostic whole{Severity::error, {"a.toml", 2}, "text", "mend it"};
-  EXPECT_EQ(show(whole, {"one", "  two\t"}), "trama: error: a.toml:2: text\n    two\n    hint: mend it\n");
-  EXPECT_EQ(show(whole, {"one"}), "trama: error: a.toml:2: text\n    hint: mend it\n");
-  EXPECT_EQ(show({Severity::warning, {"a.toml", 0}, "text", ""}, {"one"}), "trama: warning: a.toml: text\n");
+  EXPECT_EQ(show(whole, {"a.toml", {"one", "  two\t"}}), "trama: error: a.toml:2: text\n    two\n    hint: mend it\n");
+  EXPECT_EQ(show(whole, {"a.toml", {"one"}}), "trama: error: a.toml:2: text\n    hint: mend it\n");
+  EXPECT_EQ(show({Severity::warning, {"a.toml", 0}, "text", ""}, {"a.toml", {"one"}}),
+            "trama: warning: a.toml: text\n");
   EXPECT_EQ(show({Severity::note, {}, "text", ""}, {}), "trama: note: text\n");
+}
+
+TEST(Show, NoLineOfAnotherFile) {
+  const Diagnostic other{Severity::error, {"privacy.txt", 1}, "text", ""};
+  EXPECT_EQ(show(other, {"a.toml", {"links"}}), "trama: error: privacy.txt:1: text\n");
+  EXPECT_EQ(show({Severity::error, {"", 1}, "text", ""}, {"a.toml", {"links"}}), "trama: error: text\n");
+}
+
+// A key file, or a capture, may be given for a graph file.
+TEST(Show, NoKeysAndNoPackets) {
+  const auto shown = [](const std::string& line) {
+    return show({Severity::error, {"k", 1}, "text", ""}, {"k", {line}});
+  };
+  const std::string key = "0123456789abcdefABCDEF9876543210";
+  const std::string begin = "trama: error: k:1: text\n";
+  EXPECT_EQ(shown(key), begin + "    \u2026\n");
+  EXPECT_EQ(shown(key + key), begin + "    \u2026\n");
+  EXPECT_EQ(shown("key = \"" + key + "\" # mine"), begin + "    key = \"\u2026\" # mine\n");
+  EXPECT_EQ(shown(std::string(150, 'x') + key), begin + "    " + std::string(150, 'x') + "\u2026\n");
+  EXPECT_EQ(shown(key.substr(1)), begin + "    " + key.substr(1) + "\n");
+  EXPECT_EQ(shown("E\xf0\x9f"), begin);
+  EXPECT_EQ(shown(std::string("E\0\0@", 4)), begin);
 }
 
 TEST(Show, KeepsAwayFromTheTerminal) {
@@ -178,8 +201,9 @@ TEST(Show, KeepsAwayFromTheTerminal) {
                            "h\r\xc2\x9b"
                            "31m\x9b"
                            "32m"};
-  const std::string shown = show(hostile, {"\x1b]0;x\x07" + std::string(500, 'x')});
+  const std::string shown = show(hostile, {"a\x1b[2J", {"\x1b]0;x\x07\xc2\x9b" + std::string(500, 'x')}});
   EXPECT_EQ(shown.find_first_of("\x1b\x07\r\x9b"), std::string::npos);
+  EXPECT_NE(shown.find("xxx"), std::string::npos);
   EXPECT_LT(shown.size(), 300u);
 }
 

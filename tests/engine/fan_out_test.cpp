@@ -5,9 +5,9 @@
 #include <mutex>
 #include <set>
 
-#include "tests/engine/long_tests.hpp"
 #include "tests/engine/pipeline.hpp"
 #include "tests/engine/small_stages.hpp"
+#include "tests/support/long_tests.hpp"
 #include "tests/support/watchdog.hpp"
 
 namespace trama {

@@ -48,8 +48,8 @@ TEST(GraphFile, Spec) {
   EXPECT_EQ(spec.workers_place, (Place{"g.toml", 3}));
   EXPECT_EQ(spec.batch_credits, 0u);
   EXPECT_TRUE(spec.pin);
-  EXPECT_EQ(spec.lines.size(), 21u);
-  EXPECT_EQ(spec.lines[1], "window_packets = 4096");
+  EXPECT_EQ(spec.lines.lines.size(), 21u);
+  EXPECT_EQ(spec.lines.lines[1], "window_packets = 4096");
 
   const char* links[][2] = {
       {"capture", "parse"}, {"parse", "in_order"}, {"in_order", "archive"}, {"in_order", "publish"}};
@@ -99,7 +99,7 @@ TEST(GraphFile, StageTables) {
 TEST(GraphFile, EndsOfLines) {
   const GraphSpec dos = parsed("[graph]\r\nlinks = [\"a -> b\"]\r\n");
   EXPECT_EQ(dos.links.size(), 1u);
-  EXPECT_EQ(dos.lines[1], "links = [\"a -> b\"]");
+  EXPECT_EQ(dos.lines.lines[1], "links = [\"a -> b\"]");
   EXPECT_EQ(parsed("graph.links = [\"a->b\"]").links.size(), 1u);
   EXPECT_EQ(parsed("\xef\xbb\xbfgraph.links = [\"a->b\"]").links.size(), 1u);  // a byte order mark
 }
@@ -179,7 +179,7 @@ TEST(GraphFile, NoMutationCrashes) {
     ASSERT_FALSE(spec.error().empty());
     for (const Diagnostic& diagnostic : spec.error()) {
       EXPECT_GE(diagnostic.place.line, 0);
-      EXPECT_LE(diagnostic.place.line, static_cast<int>(lines_of(text).size()) + 1) << text;
+      EXPECT_LE(diagnostic.place.line, static_cast<int>(lines_of(text, "g").lines.size()) + 1) << text;
     }
   }
 }

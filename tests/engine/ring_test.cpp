@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
+#include <mutex>
 #include <thread>
 
+#include "engine/credits.hpp"
 #include "tests/engine/pipeline.hpp"
 
 namespace trama {
@@ -51,43 +52,59 @@ TEST(Ring, IsBoundedAndSaysSo) {
   EXPECT_EQ(taken, 0u);
 }
 
-// Each producer's items reach the consumers in order, and each item reaches one of them.
+// Each producer's items reach the consumers in order, and each item reaches one of them. Numbered credits, as the
+// promise says: with counted ones a consumer that is preempted while it takes something out would hold a place for ever
+// so long as others run ahead, and a push would fail.
 TEST(Ring, ThreadsLoseNothingAndKeepEachProducersOrder) {
   constexpr size_t kProducers = 3, kConsumers = 3, kItems = 20000, kCredits = 16;
-  Ring<uint64_t> ring(kCredits, kProducers);
-  std::atomic<int> inside{0};
+  struct Item {
+    uint64_t number;
+    size_t producer;
+    uint64_t index;
+  };
+  Ring<Item> ring(kCredits, kProducers);
+  Credits credits(kCredits);
+  std::mutex opening;  // makes of three producers the one stage that takes numbers
   std::atomic<size_t> got{0}, failed{0}, disordered{0};
   std::vector<std::thread> threads;
   for (size_t p = 0; p < kProducers; ++p)
     threads.emplace_back([&, p] {
-      for (uint64_t i = 1; i <= kItems; ++i) {
-        while (inside.fetch_add(1) >= static_cast<int>(kCredits)) {
-          inside.fetch_sub(1);
+      for (uint64_t i = 1; i <= kItems;) {
+        std::unique_lock lock(opening);
+        if (!credits.available()) {
+          lock.unlock();
+          std::this_thread::yield();
+          continue;
+        }
+        const Item item{credits.take(), p, i++};
+        lock.unlock();
+        while (!ring.push(p, item)) {
+          ++failed;
           std::this_thread::yield();
         }
-        failed += !ring.push(p, p << 32 | i);
       }
     });
   for (size_t c = 0; c < kConsumers; ++c)
     threads.emplace_back([&] {
       uint64_t last[kProducers] = {};
       while (got.load() < kProducers * kItems) {
-        uint64_t item;
+        Item item;
         if (!ring.pop(item)) {
           std::this_thread::yield();
           continue;
         }
         ++got;
-        inside.fetch_sub(1);
-        uint64_t& before = last[item >> 32];
-        disordered += (item & 0xffffffff) <= before;
-        before = item & 0xffffffff;
+        disordered += item.index <= last[item.producer];
+        last[item.producer] = item.index;
+        credits.arrive(item.number);
+        credits.leave(item.number);
       }
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(failed.load(), 0u);
   EXPECT_EQ(disordered.load(), 0u);
   EXPECT_EQ(got.load(), kProducers * kItems);
+  EXPECT_EQ(credits.alive(), 0u);
 }
 
 }  // namespace

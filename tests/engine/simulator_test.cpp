@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/engine/long_tests.hpp"
 #include "tests/engine/pipeline.hpp"
 #include "tests/engine/small_stages.hpp"
+#include "tests/support/long_tests.hpp"
 
 namespace trama {
 namespace {

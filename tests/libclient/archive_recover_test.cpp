@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 #include "libclient/formats/archive_finish.hpp"
 #include "libclient/formats/archive_verify.hpp"
 #include "libclient/formats/file_bytes.hpp"
 #include "tests/libclient/sample_archive.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace trama {
 namespace {
@@ -127,6 +130,67 @@ TEST(Recover, NothingToRecover) {
   EXPECT_FALSE(recover_part(folder / "absent.tar.part"));
   write_file(folder / kName, sample.tar);
   EXPECT_FALSE(recover_part(folder / kName));
+  EXPECT_EQ(folder.names().size(), 2U);
+}
+
+TEST(Recover, PartsOfOthersStay) {
+  EXPECT_TRUE(is_part_name(kName + ".part"));
+  EXPECT_TRUE(is_part_name(kClashName + ".part"));
+  for (const char* name :
+       {"movie.part", "x.tar.part", "20231114-221320-000000.8388608.part", "20231114-221320-000000.tar.part",
+        "20231114-221320-000000-.1.tar.part", "20231114-221320-00000.1.tar.part", "2023111-221320-000000.1.tar.part",
+        "a20231114-221320-000000.1.tar.part", "20231114-221320-000000.1.tar.part.log",
+        "20231114-221320-000000.1x.tar.part", "20231114 221320-000000.1.tar.part", ""}) {
+    SCOPED_TRACE(name);
+    EXPECT_FALSE(is_part_name(name));
+  }
+  for (const char* name : {"movie.part", "x.tar.part"}) {
+    const ScratchFolder folder;
+    write_file(folder / name, std::string());
+    write_file(folder / (std::string(name) + ".log"), std::string());
+    EXPECT_FALSE(recover_part(folder / name));
+    EXPECT_EQ(folder.names().size(), 2U);
+  }
+}
+
+// A writer makes the part, locks it, and then makes the journal.
+TEST(Recover, AnEmptyPartMayBeAboutToBeLocked) {
+  const std::string header = to_journal_header(sample_archive(1).manifest.header);
+  for (const bool young : {false, true}) {
+    for (const bool journal : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "young " << young << ", journal " << journal);
+      const ScratchFolder folder;
+      const auto part = folder / (kName + ".part");
+      write_file(part, std::string());
+      if (journal) write_file(part.string() + ".log", header);
+      const auto now = std::filesystem::file_time_type::clock::now();
+      std::filesystem::last_write_time(part, young ? now + std::chrono::hours(1) : now - std::chrono::hours(1));
+      const auto recovered = recover_part(part);
+      ASSERT_TRUE(recovered) << recovered.error().text;
+      EXPECT_EQ(recovered->left_alone, young && !journal);
+      EXPECT_EQ(folder.names().size(), young && !journal ? 1U : 0U);
+    }
+  }
+}
+
+TEST(Recover, WhatIsNoJournalStays) {
+  const ScratchFolder folder;
+  leave_behind(folder, {}, "notes of somebody\n");
+  const auto recovered = recover_part(folder / (kName + ".part"));
+  ASSERT_TRUE(recovered);
+  EXPECT_EQ(folder.names(), std::vector{kName + ".part.log"});
+}
+
+TEST(Recover, AFifoIsNotWaitedFor) {
+  const Watchdog watchdog;
+  const ScratchFolder folder;
+  const auto part = folder / (kName + ".part");
+  write_file(part, sample_archive(1).tar);
+  ASSERT_EQ(mkfifo((part.string() + ".log").c_str(), 0600), 0);
+  EXPECT_FALSE(recover_part(part));
+  std::filesystem::remove(part);
+  ASSERT_EQ(mkfifo(part.c_str(), 0600), 0);
+  EXPECT_FALSE(recover_part(part));
   EXPECT_EQ(folder.names().size(), 2U);
 }
 

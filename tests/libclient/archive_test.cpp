@@ -2,15 +2,18 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "libclient/formats/archive_reader.hpp"
 #include "libclient/formats/paths.hpp"
 #include "libclient/formats/tar_writer.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace trama {
 namespace {
@@ -249,6 +252,37 @@ TEST(TarHeader, Fields) {
   EXPECT_FALSE(make_tar_header("", 1, 0));
   EXPECT_TRUE(make_tar_header(std::string(100, 'a'), 1, 0));
   EXPECT_FALSE(make_tar_header(std::string(101, 'a'), 1, 0));
+}
+
+// A FIFO that nobody writes to would be waited for, and whoever may write into a folder can put one there.
+TEST(Archive, FifosInFoldersAreNotWaitedFor) {
+  const Watchdog watchdog;
+  const ScratchFolder folder;
+  ASSERT_EQ(mkfifo((folder / "z.tar").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((folder / "a.tar.json").c_str(), 0600), 0);
+  EXPECT_FALSE(expand_archives(folder.path()));
+  write_file(folder / "a.tar", archive_of(kSizes, true));
+  std::filesystem::create_symlink("a.tar", folder / "link.tar");
+  const auto archives = expand_archives(folder.path());
+  ASSERT_TRUE(archives);
+  EXPECT_EQ(*archives, (std::vector{folder / "a.tar", folder / "link.tar"}));
+  EXPECT_EQ(special_files(archives->front(), folder.path()), SpecialFiles::refused);
+  // One that has taken the place of an archive since, or of a manifest.
+  EXPECT_FALSE(ArchiveReader::open(folder / "z.tar", kMaxMemberBytes, SpecialFiles::refused));
+  EXPECT_FALSE(read_small_file(folder / "a.tar.json", 100));
+}
+
+TEST(Archive, AFifoThatIsNamedIsRead) {
+  const Watchdog watchdog;
+  const ScratchFolder folder;
+  const auto fifo = folder / "a.tar";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const auto named = expand_archives(fifo);
+  ASSERT_TRUE(named);
+  EXPECT_EQ(special_files(named->front(), fifo), SpecialFiles::allowed);
+  std::thread writer([&] { write_file(fifo, archive_of(kSizes, true)); });
+  EXPECT_EQ(read_all(fifo).members.size(), kSizes.size());
+  writer.join();
 }
 
 }  // namespace

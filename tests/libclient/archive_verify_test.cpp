@@ -1,10 +1,12 @@
 #include "libclient/formats/archive_verify.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
 #include "tests/libclient/sample_archive.hpp"
+#include "tests/support/watchdog.hpp"
 
 namespace trama {
 namespace {
@@ -132,6 +134,16 @@ TEST(Verify, SingleBlobAndNothing) {
   EXPECT_EQ(report.packets, 321U);
   EXPECT_TRUE(says(report.notes, "single blob"));
   EXPECT_FALSE(verify_archive(folder / "absent.tar").ok());
+}
+
+TEST(Verify, FifosInFoldersAreNotWaitedFor) {
+  const Watchdog watchdog;
+  const ScratchFolder folder;
+  ASSERT_EQ(mkfifo((folder / "a.tar").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((folder / "a.tar.json").c_str(), 0600), 0);
+  const VerifyReport report = verify_archive(folder / "a.tar", SpecialFiles::refused);
+  EXPECT_TRUE(says(report.problems, "a.tar: is not a file"));
+  EXPECT_TRUE(says(report.problems, "a.tar.json: is not a file"));
 }
 
 }  // namespace

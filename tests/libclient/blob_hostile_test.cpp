@@ -139,13 +139,14 @@ TEST(HostileBlob, EveryCutIsAnError) {
   }
 }
 
-// A few bytes that claim to be millions of entries must not take memory for them.
+// A few bytes that claim to be millions of rows must not take memory for them.
 TEST(HostileBlob, ClaimsBeyondTheBytesGiven) {
   std::mt19937_64 random(3);
   for (const Compression compression : {Compression::lz4, Compression::zstd}) {
     Blob blob = blob_of(test::random_window(random, 100, test::Traffic::uniform), compression);
-    const uint64_t entries = uint64_t{1} << 27;
-    blob = patched(patched(blob, kEntries, entries), kIndicesBytes, 8 * entries);
+    const uint64_t rows = kMaxBlobLinks;
+    blob = patched(patched(blob, kVectorCount, rows), kVectorsBytes, 8 * rows);
+    blob = patched(blob, kStartsBytes, 8 * (rows + 1));
     const auto read = read_exact(blob);
     ASSERT_FALSE(read);
     EXPECT_NE(read.error().text.find("beyond"), std::string::npos) << read.error().text;
@@ -242,6 +243,32 @@ TEST(HostileBlob, GraphBlas10) {
   EXPECT_FALSE(read_exact(patched(blob, kBytes, uint64_t{blob.size()})));
   blob.insert(blob.end(), {0, 'x'});
   EXPECT_FALSE(read_exact(patched(blob, kBytes, uint64_t{blob.size()})));
+}
+
+// What is wrong with the starts is found before the other arrays are decompressed: those of a short blob may be long.
+TEST(HostileBlob, StartsAreJudgedFirst) {
+  std::mt19937_64 random(6);
+  const auto w = test::random_window(random, 4000, test::Traffic::uniform);
+  auto wrong = w;
+  wrong.start[1] = wrong.start[2] + 1;
+  Blob blob = blob_of(wrong, Compression::lz4);
+  blob.back() ^= 0xff;  // of the values, at the end
+  for (size_t i = blob.size() / 2; i < blob.size(); ++i) blob[i] = 0xff;
+  const auto read = read_exact(blob);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().text, "damaged blob: starts go backwards");
+}
+
+TEST(HostileBlob, NoMoreLinksThanAreWritten) {
+  std::mt19937_64 random(7);
+  Blob blob = blob_of(test::random_window(random, 100, test::Traffic::uniform), Compression::lz4);
+  for (const uint64_t entries : {uint64_t{kMaxBlobLinks}, uint64_t{kMaxBlobLinks} + 1}) {
+    blob = patched(patched(patched(blob, kEntries, entries), kIndicesBytes, 8 * entries), kValuesBytes, 4 * entries);
+    const auto read = read_exact(patched(blob, kForm, 4U));
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().text.find("more rows or entries") != std::string::npos, entries > kMaxBlobLinks)
+        << read.error().text;
+  }
 }
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace trama {
 namespace {
 
 using test::sample_archive;
+using test::ScratchFolder;
+using test::write_file;
 
 TEST(Manifest, ReadsBackWhatItWrites) {
   for (const size_t windows : {size_t{0}, size_t{1}, size_t{3}}) {
@@ -161,6 +163,44 @@ TEST(Checksum, IsXxh128sums) {
   const std::string text = "trama";
   EXPECT_EQ(xxh3_128_hex({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
             "99a67982e854960dbc52972f95f40701");
+}
+
+// Brackets cost the parser more memory than they take themselves.
+TEST(Manifest, NoDeeperThanItsWindows) {
+  const std::string good = to_json(sample_archive(2).manifest);
+  const auto nested = [&](size_t levels) {
+    return replaced(good, "\"sensor\"",
+                    "\"later\": " + std::string(levels, '[') + std::string(levels, ']') + ", \"sensor\"");
+  };
+  EXPECT_TRUE(parse_manifest(nested(4)));
+  const auto read = parse_manifest(nested(5));
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.error().text.find("nested too deeply"), std::string::npos) << read.error().text;
+  EXPECT_FALSE(parse_journal(std::string(6, '[') + std::string(6, ']') + "\n"));
+}
+
+TEST(Manifest, NoLongerThanItsArchiveAllows) {
+  const auto sample = sample_archive(3);
+  EXPECT_LT(to_json(sample.manifest).size(), max_manifest_bytes(sample.tar.size()));
+  const ScratchFolder folder;
+  write_file(folder / "a.tar", sample.tar);
+  EXPECT_FALSE(load_manifest_of(folder / "a.tar")->has_value());
+  const std::string text = to_json(sample.manifest);
+  write_file(folder / "a.tar.json", text);
+  const auto loaded = load_manifest_of(folder / "a.tar");
+  ASSERT_TRUE(loaded && loaded->has_value());
+  EXPECT_EQ(**loaded, sample.manifest);
+  write_file(folder / "a.tar.json", text + std::string(max_manifest_bytes(sample.tar.size()), ' '));
+  const auto padded = load_manifest_of(folder / "a.tar");
+  ASSERT_FALSE(padded);
+  EXPECT_NE(padded.error().text.find("a.tar.json: is too long"), std::string::npos) << padded.error().text;
+}
+
+// Windows of one link in an archive that is compressed: the most manifest for the least archive.
+TEST(Manifest, TheCapLeavesRoom) {
+  const size_t window_bytes = to_json(sample_archive(2).manifest).size() - to_json(sample_archive(1).manifest).size();
+  for (const uint64_t windows : {uint64_t{1}, uint64_t{64}, uint64_t{100'000}})
+    EXPECT_GT(max_manifest_bytes(windows * 2 * 512 / 4), windows * window_bytes) << windows;
 }
 
 }  // namespace

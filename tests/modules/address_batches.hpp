@@ -19,7 +19,7 @@ struct Seen {
 
 inline void fill(AddressBatch& batch, const std::vector<Seen>& packets) {
   batch.tally = {};
-  batch.exclusions = 0;
+  batch.list_in_force = batch.exclusions = 0;
   batch.count = packets.size();
   batch.pairs = 0;
   for (size_t i = 0; i < packets.size(); ++i) {

@@ -46,7 +46,8 @@ TEST_F(Parse, KeepsAddressesTimesAndVerdictsInOrder) {
   EXPECT_EQ(out->destination[1], 4u);
   EXPECT_EQ(out->time_ns[0], 1000);
   EXPECT_EQ(out->time_ns[1], 1002);
-  EXPECT_EQ(out->exclusions, 7u);
+  EXPECT_EQ(out->list_in_force, 7u);
+  EXPECT_EQ(out->exclusions, 0u);  // nothing has judged it yet
   const std::vector<Verdict> verdicts(out->verdicts.begin(), out->verdicts.begin() + 6);
   EXPECT_EQ(verdicts, (std::vector<Verdict>{Verdict::counted, Verdict::not_ip, Verdict::counted, Verdict::ipv6,
                                             Verdict::cut, Verdict::unknown_link}));

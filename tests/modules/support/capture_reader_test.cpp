@@ -133,7 +133,7 @@ TEST(CaptureReader, WholePacketsAreNotHeldBack) {
   close(ends[1]);
   EXPECT_EQ(reader.read(block, packets, count), CaptureReader::Status::end);
   EXPECT_EQ(reader.report().status, InputStatus::truncated);
-  EXPECT_EQ(reader.report().detail, "truncated at byte 100: the record header needs 16 bytes, 4 are there");
+  EXPECT_EQ(reader.report().detail, "truncated at byte 100: only 4 bytes of the record header are there");
   EXPECT_EQ(reader.read(block, packets, count), CaptureReader::Status::end);
 }
 
@@ -164,7 +164,7 @@ TEST(CaptureReader, VeryLongBlocksAndRecordsAreSkipped) {
   const CaptureRead cut = read_from_file(std::span(pcap.bytes()).first(kMaxRecord));
   EXPECT_EQ(cut.packets.size(), 1u);
   EXPECT_EQ(cut.report.status, InputStatus::truncated);
-  EXPECT_EQ(cut.report.detail, "truncated at byte 40: the record data needs 16777216 bytes, 16777176 are there");
+  EXPECT_EQ(cut.report.detail, "truncated at byte 40: only 16777176 bytes of the record data are there");
 }
 
 TEST(CaptureReader, WhatIsNoCaptureIsNamed) {
@@ -180,8 +180,9 @@ TEST(CaptureReader, WhatIsNoCaptureIsNamed) {
       {{}, InputStatus::truncated, "it is empty"},
       {{0xd4}, InputStatus::truncated, "the file header needs 24 bytes, 1 are there"},
       {{0x0a, 0x0d, 0x0d}, InputStatus::truncated, "the file header needs 24 bytes, 3 are there"},
-      {PacketBytes(pcap.bytes().begin(), pcap.bytes().begin() + 10), InputStatus::truncated, "24 bytes, 10 are there"},
-      {{0x0a, 0x0d, 0x0d, 0x0a, 0x1c, 0, 0, 0}, InputStatus::truncated, "needs 24 bytes, 8 are there"},
+      {PacketBytes(pcap.bytes().begin(), pcap.bytes().begin() + 10), InputStatus::truncated,
+       "only 10 bytes of the file header are there"},
+      {{0x0a, 0x0d, 0x0d, 0x0a, 0x1c, 0, 0, 0}, InputStatus::truncated, "only 8 bytes of the block header are there"},
       {{'d', 'a'}, InputStatus::unsupported, "not a capture file"},
       {patterned(2000, 5), InputStatus::unsupported, "not a capture file"},
       {PacketBytes(5000, 0), InputStatus::unsupported, "not a capture file"},

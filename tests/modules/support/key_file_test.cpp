@@ -160,6 +160,13 @@ TEST(KeyFile, MustBelongToTheUser) {
   if (sudo_uid != nullptr) setenv("SUDO_UID", before.c_str(), 1);
 }
 
+TEST(KeyFile, IsNotTheKeyItself) {
+  const auto loaded = Key::load("00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF");
+  ASSERT_FALSE(loaded.has_value());
+  EXPECT_EQ(loaded.error().place, Place{});
+  EXPECT_EQ((loaded.error().text + loaded.error().hint).find("0011"), std::string::npos);
+}
+
 TEST(KeyFile, ThatIsMissingCanBeMade) {
   const ScratchFolder folder;
   const std::string path = folder / "site.key";

@@ -156,7 +156,7 @@ TEST(PcapngFormat, PacketsOfNoInterface) {
     const CaptureRead read = read_by_parser(file.bytes(), pieces_of(10));
     EXPECT_EQ(read.packets.size(), 1u);
     EXPECT_EQ(read.report.status, InputStatus::corrupt);
-    EXPECT_TRUE(read.report.detail.starts_with(at_byte(bad) + "a packet of interface ")) << read.report.detail;
+    EXPECT_TRUE(read.report.detail.starts_with(at_byte(bad) + "a packet of an interface ")) << read.report.detail;
   }
   // A new section forgets the interfaces of the one before.
   PcapngBuilder second;
@@ -173,7 +173,8 @@ TEST(PcapngFormat, OtherVersionsAreRefusedByNumber) {
   later.section().interface().enhanced(0, kT0, patterned(60, 1));
   const size_t place = later.bytes().size();
   later.section(ByteOrder::little, 0, 9);
-  expect_read(later, InputStatus::unsupported, at_byte(place) + "pcapng version 0.9");
+  // Behind packets it may be a packet's bytes.
+  expect_read(later, InputStatus::unsupported, at_byte(place) + "pcapng version is not read, only 1.x is");
 }
 
 // A good packet, one damaged block, a good packet that must not be reached.
@@ -198,20 +199,22 @@ TEST(PcapngFormat, DamagedLengthsAreCorruptAtTheirPlace) {
   for (uint32_t type : {1u, 2u, 3u, 4u, 6u, 99u, 0x0badu}) {
     SCOPED_TRACE(type);
     for (uint32_t length : {0u, 4u, 8u}) {
-      expect_damage([=](PcapngBuilder& file) { file.block(type, patterned(40, 1), length); }, "too few for its kind");
+      expect_damage([=](PcapngBuilder& file) { file.block(type, patterned(40, 1), length); },
+                    "which its kind takes at least");
     }
     for (uint32_t length : {13u, 42u, 0xffffffffu}) {
       expect_damage([=](PcapngBuilder& file) { file.block(type, patterned(40, 1), length); }, "no multiple of 4");
     }
   }
-  expect_damage([](PcapngBuilder& file) { file.block(6, {}, 28); }, "too few for its kind");
-  expect_damage([](PcapngBuilder& file) { file.block(1, {}, 16); }, "too few for its kind");
+  expect_damage([](PcapngBuilder& file) { file.block(6, {}, 28); }, "which its kind takes at least");
+  expect_damage([](PcapngBuilder& file) { file.block(1, {}, 16); }, "which its kind takes at least");
   for (uint32_t type : {4u, 0x0badu}) {
-    expect_damage([=](PcapngBuilder& file) { file.block(type, patterned(40, 1), {}, 56); }, "the one behind it 56");
+    expect_damage([=](PcapngBuilder& file) { file.block(type, patterned(40, 1), {}, 56); },
+                  "differs from the one behind it");
   }
   expect_damage(
       [](PcapngBuilder& file) { file.block(6, file.body().u32(0).u64(0).u32(4).u32(4).u32(0).bytes(), {}, 40); },
-      "the one behind it 40");
+      "differs from the one behind it");
 }
 
 TEST(PcapngFormat, CapturedBytesBeyondTheBlockAreCorrupt) {
@@ -233,12 +236,41 @@ TEST(PcapngFormat, DamagedInterfaceOptionsAreCorrupt) {
     file.section().interface().enhanced(0, kT0, patterned(30, 1));
     const size_t place = file.bytes().size() + 16;
     file.block(1, file.body().u16(1).u16(0).u32(0).u16(code).u16(length).u32(6).bytes());
-    expect_read(file, InputStatus::corrupt, at_byte(place) + "option " + std::to_string(code));
+    expect_read(file, InputStatus::corrupt, at_byte(place) + "an option of an interface has a length");
   };
   damage(9, 2);
   damage(14, 4);
   damage(1, 5);
   damage(2, 0xffff);
+}
+
+// Where a file is damaged, lengths, types and numbers are read from packets, and may be addresses.
+TEST(PcapngFormat, FailuresTellNoValueOfTheFile) {
+  static constexpr uint32_t kAddress = 0x0a141e28, kOdd = 0x0a141e29;
+  const std::function<void(PcapngBuilder&)> kDamages[] = {
+      [](PcapngBuilder& file) { file.block(kAddress, patterned(40, 1), kOdd); },
+      [](PcapngBuilder& file) { file.block(kAddress, patterned(40, 1), 8); },
+      [](PcapngBuilder& file) { file.block(1, patterned(40, 1), kAddress); },
+      [](PcapngBuilder& file) { file.block(kAddress, patterned(40, 1), {}, kAddress); },
+      [](PcapngBuilder& file) { file.enhanced(kAddress, kT0, patterned(60, 1)); },
+      [](PcapngBuilder& file) {
+        file.block(6, file.body().u32(0).u64(1).u32(kAddress).u32(kAddress).raw(patterned(40, 1)).bytes());
+      },
+      [](PcapngBuilder& file) {
+        file.block(1, file.body().u16(1).u16(0).u32(0).u16(kAddress >> 16).u16(kAddress & 0xffff).u32(6).bytes());
+      },
+      [](PcapngBuilder& file) { file.section(ByteOrder::big, kAddress >> 16, kAddress & 0xffff); },
+      [](PcapngBuilder& file) { file.block(kAddress, patterned(40, 1), kAddress); },
+  };
+  for (const auto& damage : kDamages) {
+    PcapngBuilder file;
+    file.section().interface().enhanced(0, kT0, patterned(30, 1));
+    damage(file);
+    const std::string said = read_from_file(file.bytes()).report.detail;
+    EXPECT_FALSE(said.empty());
+    for (const uint32_t value : {kAddress, kOdd, kAddress >> 16, kAddress & 0xffff})
+      EXPECT_EQ(said.find(std::to_string(value)), std::string::npos) << said;
+  }
 }
 
 TEST(PcapngFormat, CutAnywhereKeepsWholePackets) {
@@ -288,7 +320,7 @@ TEST(PcapngFormat, VeryLongInterfaceBlockIsRefused) {
   file.section();
   const size_t place = file.bytes().size();
   file.block(1, PacketBytes(kMaxNeed, 0));
-  expect_read(file, InputStatus::unsupported, at_byte(place) + "an interface block of");
+  expect_read(file, InputStatus::unsupported, at_byte(place) + "an interface block of more than 524288 bytes");
 }
 
 }  // namespace

@@ -131,6 +131,28 @@ TEST(PrivacyRangeText, IsRefusedWithAllThatIsWrong) {
   EXPECT_EQ(parsed.error()[2].place.line, 5);
 }
 
+// A key file may be given for a list, and what a list holds is private.
+TEST(PrivacyRangeText, OfAFileIsNeverRepeated) {
+  const std::string key = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  const test::ScratchFolder folder;
+  const std::string path = folder / "privacy.txt";
+  for (const std::string& text :
+       {key, std::string("10.9.8.7/8"), std::string("10.9.8.7/33"), std::string("::ffff:10.9.8.0/120"),
+        std::string("10.9.8.7:src"), std::string("2001:db8:9::7/64"), std::string("10.9.8.7 10.9.8.6"),
+        std::string("10.9.8.7\x01")}) {
+    test::write_file(path, text + "\n");
+    const auto parsed = PrivacyRanges::parse(PrivacyRanges::read_file(path).value());
+    ASSERT_FALSE(parsed.has_value());
+    const Diagnostic& error = parsed.error()[0];
+    EXPECT_EQ(error.place, (Place{path, 1}));
+    for (const char* part : {"0123", "9.8", "10.9", "db8:9"})
+      EXPECT_EQ((error.text + error.hint).find(part), std::string::npos) << error.text << "; " << error.hint;
+  }
+  const auto typed = parse({"x" + key.substr(0, 32) + "g"});
+  EXPECT_EQ(typed.error()[0].text, "privacy range does not begin with an address");
+  EXPECT_NE(parse({key.substr(0, 31)}).error()[0].text.find(key.substr(0, 31)), std::string::npos);
+}
+
 TEST(PrivacyRangeFile, HasARangeALine) {
   const test::ScratchFolder folder;
   const std::string path = folder / "privacy.txt";
@@ -145,9 +167,50 @@ TEST(PrivacyRangeFile, HasARangeALine) {
   EXPECT_EQ((*entries)[2].text, "x");
   EXPECT_EQ((*entries)[2].place, (Place{path, 7}));
   EXPECT_EQ(PrivacyRanges::parse(*entries).error()[0].place, (Place{path, 7}));
+}
 
-  test::write_file(path, std::string());
-  EXPECT_TRUE(PrivacyRanges::read_file(path).value().empty());
+// Without a word for it, an empty file is a mistake: one that is being written, or the wrong one.
+TEST(PrivacyRangeFile, WithoutRangesSaysNone) {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "privacy.txt";
+  for (const auto reading : {PrivacyRanges::Reading::first, PrivacyRanges::Reading::again}) {
+    for (const char* text : {"", "\n", "# 10.0.0.0/8\n", "#none\n"}) {
+      test::write_file(path, std::string(text));
+      const auto entries = PrivacyRanges::read_file(path, reading);
+      ASSERT_FALSE(entries.has_value()) << text;
+      EXPECT_NE(entries.error().hint.find("none"), std::string::npos);
+      EXPECT_EQ(entries.error().place, (Place{path, 0}));
+    }
+    test::write_file(path, std::string("# nothing is private here\n none # yet\n"));
+    EXPECT_TRUE(PrivacyRanges::read_file(path, reading).value().empty());
+    test::write_file(path, std::string("10.0.0.0/8\nnone\n"));
+    EXPECT_FALSE(PrivacyRanges::read_file(path, reading).has_value());
+  }
+}
+
+TEST(PrivacyRangeFile, IsReadAgainOnlyIfItIsWhole) {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "privacy.txt";
+  const auto again = [](const std::string& name) {
+    return PrivacyRanges::read_file(name, PrivacyRanges::Reading::again);
+  };
+  test::write_file(path, std::string("10.0.0.0/8\n192.0.2.0/2"));
+  EXPECT_EQ(PrivacyRanges::read_file(path).value().size(), 2u);
+  ASSERT_FALSE(again(path));
+  EXPECT_NE(again(path).error().text.find("ends inside a line"), std::string::npos);
+  test::write_file(path, std::string("10.0.0.0/8\n192.0.2.0/24\n"));
+  EXPECT_EQ(again(path).value().size(), 2u);
+
+  // Nobody writes to it: what waits for a writer would hang here.
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& name : {pipe, std::string("/dev/null"), folder.path().string()}) {
+    ASSERT_FALSE(again(name)) << name;
+    EXPECT_NE(again(name).error().text.find("no regular file"), std::string::npos) << again(name).error().text;
+  }
+  // Of this file the system says that it has 0 bytes, and then hands out some, as of one that grows.
+  ASSERT_FALSE(again("/proc/self/status"));
+  EXPECT_NE(again("/proc/self/status").error().text.find("changed while it was read"), std::string::npos);
 }
 
 // None of these may pass for an empty list, which would let every packet through.
