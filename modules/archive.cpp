@@ -53,7 +53,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
       binder.integer("windows_per_archive", windows_per_archive, 1, 1u << 20, "windows of one archive");
       binder.text("sensor", sensor, "name of this observer, for the manifest");
       binder.choice("sync", sync_windows, {{"archive", false}, {"window", true}},
-                    "what is on the disk, whatever happens to the machine, before writing goes on");
+                    "what is synced to the disk before writing goes on: each archive, or each window");
     }
   };
   static constexpr StageInfo kInfo{
@@ -74,6 +74,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
         sensor_(parameters.sensor),
         directory_(parameters.directory),
         around_(std::move(surroundings)),
+        reader_(around_.exclusions->add_reader()),
         control_(context.control),
         writer_({parameters.directory, context.sizes.window_items, parameters.windows_per_archive,
                  parameters.sync_windows}),
@@ -125,7 +126,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
             around_.keys->get(window.key).anonymization};
   }
 
-  ManifestWindow entry_of(const SerializedMatrix& window) const {
+  ManifestWindow entry_of(const SerializedMatrix& window) {
     const KeyIdentity key = around_.keys->get(window.key);
     ManifestWindow entry;
     entry.seq = window.seq;
@@ -136,6 +137,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     entry.closed_by = window.closed_by;
     entry.key = key.fingerprint;
     entry.exclusions = around_.exclusions->digest(window.exclusions, key);
+    reader_.passed(window.exclusions);
     entry.verdicts = verdicts_of(window.tally);
     entry.dropped = {window.tally.dropped_kernel, window.tally.dropped_nic, window.tally.dropped_ring};
     return entry;
@@ -153,6 +155,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
   const uint64_t window_packets_;
   const std::string sensor_, directory_;
   const Surroundings around_;
+  ExclusionLists::Reader reader_;
   EngineControl& control_;
   ArchiveWriter writer_;
   VerdictCounts tail_;

@@ -56,8 +56,7 @@ class Programs {
   bool knows(uint16_t link_type) const noexcept {
     return link_type < programs_.size() && programs_[link_type].bf_insns != nullptr;
   }
-  static constexpr uint16_t kLinkTypes =
-      300;  // numbers below this are tried; those in use end at 299 (LINKTYPE_ registry)
+  static constexpr uint16_t kLinkTypes = 300;  // those below are tried; the LINKTYPE_ registry ends at 299
 
  private:
   std::array<bpf_program, kLinkTypes> programs_{};
@@ -127,7 +126,7 @@ class PcapFilter final : public Stage<PacketBatch, PacketBatch> {
       Packet& packet = in.packets[i];
       if (packet.verdict != Verdict::counted || programs_->matches(packet)) continue;
       packet.verdict = Verdict::filtered;
-      if (!programs_->knows(packet.link_type)) unknown_->met[packet.link_type].store(true, std::memory_order_relaxed);
+      if (!programs_->knows(packet.link_type)) unknown_->meet(packet.link_type);
     }
     in.items = static_cast<uint32_t>(in.count);
     out.push(&in);

@@ -29,12 +29,13 @@ class Stamp final : public Stage<AddressBatch, Window> {
 
   static Expected<StageFactory> make(const Parameters&, const SetupContext& context) {
     auto lists = context.services.get<ExclusionLists>();
-    return StageFactory([lists](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Stamp>(lists, replica.sizes.window_items);
+    const ExclusionLists::Reader reader = lists->add_reader();
+    return StageFactory([lists, reader](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Stamp>(lists, reader, replica.sizes.window_items);
     });
   }
-  Stamp(std::shared_ptr<ExclusionLists> lists, size_t window_items)
-      : lists_(std::move(lists)), window_items_(window_items) {}
+  Stamp(std::shared_ptr<ExclusionLists> lists, ExclusionLists::Reader reader, size_t window_items)
+      : lists_(std::move(lists)), reader_(reader), window_items_(window_items) {}
 
   // Resumable: `packets_` and `pairs_` say how far the batch at hand has been taken.
   Step process(AddressBatch& in, Output<Window>& out) override {
@@ -51,7 +52,7 @@ class Stamp final : public Stage<AddressBatch, Window> {
       if (!split(in, out)) return Step::blocked;
     }
     packets_ = pairs_ = 0;
-    lists_->passed(exclusions_);
+    reader_.passed(exclusions_);
     out.release(&in);
     return Step::done;
   }
@@ -124,7 +125,8 @@ class Stamp final : public Stage<AddressBatch, Window> {
     window_->tally += losses;
   }
 
-  std::shared_ptr<ExclusionLists> lists_;
+  std::shared_ptr<ExclusionLists> lists_;  // the reader points into them
+  ExclusionLists::Reader reader_;
   const size_t window_items_;
   Window* window_ = nullptr;  // being filled
   size_t packets_ = 0;        // of the batch at hand, already in a window

@@ -126,8 +126,8 @@ FormatExpected<Recovered> recover_locked(const fs::path& part, int file) {
   auto manifest = parse_journal(*text);
   if (!manifest) return format_failure(journal_path.string() + ": " + manifest.error().text, hint);
 
-  // Killed within the first window: nothing was complete, and nothing says so better than the journal.
-  if (manifest->windows.empty()) {
+  // Killed within the first window: the journal names none, and there is no more than the one being written.
+  if (manifest->windows.empty() && read_tar_layout(file, file_bytes).entries.size() <= 1) {
     if (unlink(part.c_str()) != 0) return system_failure(part);
     unlink(journal_path.c_str());
     return Recovered{};

@@ -70,7 +70,6 @@ class ExclusionLists {
 
   uint32_t current() const noexcept;  // a source, for each batch
   const PrivacyRanges& list(uint32_t id) const noexcept { return *lists_[slot_of(id)].load(std::memory_order_acquire); }
-  void passed(uint32_t) noexcept {}  // of a stage that isn't a reader: frees nothing
 
   // What the manifest says: the first 16 hexadecimal digits of an HMAC-SHA256 of the sorted ranges under the key;
   // "none" for an empty list, "unkeyed" when there is no key, "unknown" for a list that is no longer kept.

@@ -221,7 +221,7 @@ class Memory(TramaTest):
         _, stderr = run.communicate(timeout=120)
         self.assertEqual(run.returncode, 0, stderr)
         print(f'anonymous memory: {sizes[0]} kB after {marks[0] >> 20} MiB, {sizes[1]} kB after {marks[1] >> 20} MiB', file=sys.stderr)
-        self.assertLess(sizes[1], sizes[0] * 1.1 + 4096)
+        self.assertLess(sizes[1], sizes[0] * 1.25 + 8192)  # buffers are touched one after the other
         self.assertLess(sizes[1], 200_000)
 
     @staticmethod

@@ -98,7 +98,7 @@ TEST(Recover, DamagedWindowEndsIt) {
 }
 
 TEST(Recover, NothingToRecover) {
-  const SampleArchive sample = sample_archive(2);
+  const SampleArchive sample = sample_archive(2), one = sample_archive(1);
   const std::string header = to_journal_header(sample.manifest.header);
   struct Case {
     const char* name;
@@ -108,7 +108,9 @@ TEST(Recover, NothingToRecover) {
   };
   const Case cases[] = {{"empty", {}, header, true},
                         {"empty journal too", {}, "", true},
-                        {"no window named", sample.tar, header, false},
+                        {"killed in the first window", std::span(sample.tar).first(700), header, true},
+                        {"killed before the first line of the journal", one.tar, header, true},
+                        {"windows that the journal doesn't know", sample.tar, header, false},
                         {"journal empty", sample.tar, "", false},
                         {"journal of another", std::span(sample.tar).subspan(512), sample.journal(), false}};
   for (const Case& left : cases) {
