@@ -78,7 +78,7 @@ check "include rules" python3 scripts/check_includes.py
 build release && ctest_preset release && check_captures release
 [ -z "$TRAMA_LONG" ] || check "every broken engine is noticed" python3 tests/engine/mutants.py
 build asan && ctest_preset asan && check_captures asan
-build tsan engine_tests modules_tests trama && ctest_preset tsan -L threads
+build tsan engine_tests modules_tests && ctest_preset tsan -L threads
 build fuzz blob_fuzz capture_reader_fuzz header_walk_fuzz && check "fuzz, short" scripts/fuzz.sh --short
 
 echo
