@@ -79,8 +79,10 @@ class ZstdDecompressor final : public Decompressor {
   bool ready() const { return stream_ != nullptr; }
 
   Step step(std::span<const uint8_t> input, std::span<uint8_t> output) override {
-    // At a frame's end, without input, it would ask for the next frame's header and forget that this one was whole.
-    if (input.empty() && frame_ended_) return {};
+    // Without input there is nothing to do unless the last output was too small. At a frame's end it would ask for the
+    // next frame's header and forget that this one was whole; anywhere else it takes repeated calls for an error, and a
+    // writer may stall for long.
+    if (input.empty() && (frame_ended_ || !output_full_)) return {};
     ZSTD_inBuffer in{input.data(), std::min(input.size(), wanted_), 0};
     ZSTD_outBuffer out{output.data(), output.size(), 0};
     const size_t result = ZSTD_decompressStream(stream_, &out, &in);
@@ -90,6 +92,7 @@ class ZstdDecompressor final : public Decompressor {
       return {in.pos, out.pos, true};
     }
     frame_ended_ = result == 0;
+    output_full_ = out.pos == out.size;
     wanted_ = frame_ended_ ? kFirstBytes : result;
     return {in.pos, out.pos, false};
   }
@@ -100,6 +103,7 @@ class ZstdDecompressor final : public Decompressor {
   ZSTD_DStream* stream_;
   size_t wanted_ = kFirstBytes;
   bool frame_ended_ = false;
+  bool output_full_ = false;  // there may be more to come without further input
 };
 
 class XzDecompressor final : public Decompressor {

@@ -1,4 +1,5 @@
 """What the end-to-end tests share: running the program, making captures, opening blobs with GraphBLAS."""
+import fcntl
 import json
 import os
 import pathlib
@@ -8,6 +9,8 @@ import struct
 import subprocess
 import tarfile
 import tempfile
+import termios
+import time
 import unittest
 
 import numpy
@@ -60,6 +63,14 @@ class TramaTest(unittest.TestCase):
         out = out or pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / 'out'
         done = self.trama('run', '-q', '-r', capture, '-w', out, '--summary', '-', *arguments, code=code)
         return json.loads(done.stdout), out
+
+    def wait_until_read(self, pipe):
+        """Until the program has taken everything out of a pipe that is written to it."""
+        for _ in range(600):
+            if fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4):
+                return
+            time.sleep(0.05)
+        self.fail('the pipe is not read')
 
     def write(self, name, data):
         path = self.folder / name

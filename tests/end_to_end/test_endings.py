@@ -1,12 +1,10 @@
 """However a run ends, what was received is counted, and what was whole stays readable."""
-import fcntl
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-import termios
 import time
 import unittest
 
@@ -49,13 +47,6 @@ class LastWindow(TramaTest):
                 return
             time.sleep(0.05)
         self.fail('no window was written')
-
-    def wait_until_read(self, pipe):
-        for _ in range(600):
-            if fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4):
-                return
-            time.sleep(0.05)
-        self.fail('the pipe is not read')
 
     def test_a_second_signal_ends_at_once(self):
         run = subprocess.Popen([support.TRAMA, 'run', '-r', '-', '-w', self.folder / 'out'],

@@ -183,7 +183,7 @@ fils = 3
         said()
         run.stdin.write(pcap(PACKETS))
         run.stdin.flush()
-        time.sleep(0.5)  # the packets have entered under the first list
+        self.wait_until_read(run.stdin)  # the packets have entered under the first list
         run.send_signal(signal.SIGUSR1)
         self.assertIn('packets', said())
         while 's, ' not in said():

@@ -1,5 +1,6 @@
 // Captures that are compressed, recognised by their content: one stream or several, cut, damaged, and trickling in.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <random>
 #include <string>
@@ -86,6 +87,30 @@ TEST_P(CompressedCapture, CutAnywhere) {
     most = std::max(most, read.packets.size());
   }
   EXPECT_GT(most, 1000u);
+}
+
+// A reader that looks again and again while a writer stalls inside a frame must not take that for damage.
+TEST_P(CompressedCapture, AWriterMayStallForLong) {
+  PcapBuilder capture;
+  for (uint32_t i = 0; i < 10; ++i) capture.packet(patterned(60, i), i * 1000);
+  const PacketBytes packed = pack(capture.bytes());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  CaptureReader reader = CaptureReader::from_fd(ends[0], "pipe", true);
+  PacketBlock block;
+  std::vector<Packet> packets(64);
+  size_t count = 0, seen = 0;
+  for (const auto& part : {std::span(packed).first(30), std::span(packed).subspan(30)}) {
+    ASSERT_EQ(write(ends[1], part.data(), part.size()), static_cast<ssize_t>(part.size()));
+    for (int look = 0; look < 100; ++look) {
+      ASSERT_NE(reader.read(block, packets, count), CaptureReader::Status::end) << reader.report().detail;
+      seen += count;
+    }
+  }
+  close(ends[1]);
+  EXPECT_EQ(reader.read(block, packets, count), CaptureReader::Status::end);
+  EXPECT_EQ(reader.report().status, InputStatus::ok) << reader.report().detail;
+  EXPECT_EQ(seen + count, 10u);
 }
 
 TEST_P(CompressedCapture, ContentIsCutInsideWholeCompression) {
