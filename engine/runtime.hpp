@@ -20,7 +20,7 @@ namespace trama {
 struct ReplicaCounters {
   uint64_t messages = 0;     // steps that were done
   uint64_t items = 0;        // packets or pairs in what it pushed
-  uint64_t busy_cycles = 0;  // spent inside the stage (engine/cycles.hpp)
+  uint64_t busy_cycles = 0;  // spent stepping the stage (engine/cycles.hpp)
   uint64_t blocked = 0;      // steps that found no credit
 };
 struct StageCounters {
@@ -102,6 +102,9 @@ class Runtime final : public EngineControl {
   // What a worker that has found no work is at (engine/doze.hpp).
   enum class Look { none, searching, last };
   void end_look(Look& look);
+  // Steps one claimed replica, a few times while its messages are small.
+  static constexpr size_t kBurstMessages = 8, kBurstItems = 8192;
+  bool burst(Node& node, size_t replica, Look& look);
   bool try_node(Node& node, size_t worker, int core, Look& look);
   bool try_all(size_t worker, int core, Look& look);
   void work(size_t worker);
