@@ -12,6 +12,7 @@
 #include "engine/side_thread.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/archive_writer.hpp"
+#include "modules/support/matrix_encodings.hpp"
 #include "modules/support/provenance.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
@@ -63,6 +64,9 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     if (auto usable = check_output_folder(parameters.directory); !usable)
       return tl::unexpected(std::move(usable.error()));
     Services& services = context.services;
+    if (const auto writer = services.get<MatrixEncodings>()->other_than(MatrixEncoding::blob))
+      return failure("`" + writer->stage + "` writes compact matrices, but `" + context.name + "` takes blobs",
+                     "take `encoding` out: what readers of archives open are blobs", writer->place);
     const Surroundings surroundings{services.get<KeyIdentities>(), services.get<ExclusionLists>(),
                                     services.get<RunIdentity>(), services.get<RunReport>()};
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {

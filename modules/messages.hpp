@@ -6,12 +6,14 @@
 // A Window and an AnonymizedWindow have the same contents and are two types: the checker then refuses any graph in
 // which an original address could reach a matrix without a stage that was asked for it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "engine/message.hpp"
 #include "libclient/formats/blob.hpp"
+#include "libclient/formats/compact.hpp"
 #include "libclient/formats/manifest.hpp"
 #include "modules/support/capture_reader.hpp"
 #include "modules/support/lazy_memory.hpp"
@@ -102,21 +104,22 @@ struct TrafficMatrix : WindowMessage {
   IndexOrder index_order = IndexOrder::numeric;
 };
 
-// The window's blob.
+// The window's matrix as bytes: a blob, or a compact matrix.
 struct SerializedMatrix : WindowMessage {
   static constexpr const char* kName = "SerializedMatrix";
   explicit SerializedMatrix(const Sizes& sizes)
-      : capacity(blob_bound(sizes.window_items)),
+      : capacity(std::max(blob_bound(sizes.window_items), compact_bound(sizes.window_items))),
         memory(LazyMemory::bytes_of<uint8_t>(capacity)),
         blob(memory.take<uint8_t>(capacity)) {}
 
   size_t capacity;
   LazyMemory memory;
   uint8_t* blob;     // at least `capacity` bytes
-  size_t bytes = 0;  // of the blob; 0 when the window could not be serialized
+  size_t bytes = 0;  // that the matrix takes there; 0 when the window could not be serialized
   uint64_t packets = 0, links = 0;
   IndexOrder index_order = IndexOrder::numeric;
-  Compression compression = Compression::lz4;
+  MatrixEncoding encoding = MatrixEncoding::blob;
+  Compression compression = Compression::lz4;  // of a blob
 };
 
 }  // namespace trama

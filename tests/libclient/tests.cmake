@@ -1,6 +1,7 @@
 list(APPEND TRAMA_CLIENT_TESTS archive_test.cpp)
 list(APPEND TRAMA_CLIENT_TESTS blob_hostile_test.cpp)
 list(APPEND TRAMA_CLIENT_TESTS blob_test.cpp)
+list(APPEND TRAMA_CLIENT_TESTS compact_hostile_test.cpp compact_lies_test.cpp compact_test.cpp)
 list(APPEND TRAMA_CLIENT_TESTS lz4_emitter_test.cpp)
 list(APPEND TRAMA_CLIENT_TESTS archive_recover_test.cpp)
 list(APPEND TRAMA_CLIENT_TESTS archive_verify_test.cpp)

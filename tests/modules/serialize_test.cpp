@@ -1,7 +1,10 @@
-// Blobs are tested in tests/libclient/blob_test.cpp; here, that each way to write one gives the same matrix, and that
-// the direct writer with the LZ4 library gives the very bytes of GraphBLAS.
+// Blobs and compact matrices are tested in tests/libclient/; here, that each way to write one gives the same matrix,
+// that the direct writer with the LZ4 library gives the very bytes of GraphBLAS, and that compact matrices come only to
+// those who take them.
 #include <random>
 
+#include "engine/graph_spec.hpp"
+#include "engine/plan.hpp"
 #include "tests/modules/address_batches.hpp"
 #include "tests/support/stage_harness.hpp"
 
@@ -29,6 +32,8 @@ std::vector<uint8_t> serialize(const std::string& parameters, const std::vector<
   if (out == nullptr) return {};
   EXPECT_EQ(out->packets, pairs.size());
   EXPECT_EQ(out->links, links);
+  const bool compact = parameters.find("compact") != std::string::npos;
+  EXPECT_EQ(out->encoding, compact ? MatrixEncoding::compact : MatrixEncoding::blob);
   return {out->blob, out->blob + out->bytes};
 }
 
@@ -52,11 +57,34 @@ TEST(Serialize, EveryWayGivesTheSameMatrix) {
       EXPECT_EQ(*matrix, *right) << way;
     }
     EXPECT_EQ(serialize("lz4 = \"library\"", pairs), serialize("writer = \"graphblas\"", pairs));
+    const auto compact = read_compact(serialize("encoding = \"compact\"", pairs));
+    ASSERT_TRUE(compact);
+    EXPECT_EQ(*compact, *right);
   }
 }
 
-TEST(Serialize, ATailHasNoBlob) {
-  StageHarness<TrafficMatrix, SerializedMatrix> harness("serialize");
+TEST(Serialize, ACompactMatrixSaysItsIndexOrder) {
+  for (const IndexOrder order : {IndexOrder::numeric, IndexOrder::raw}) {
+    StageHarness<TrafficMatrix, SerializedMatrix> harness("serialize", "encoding = \"compact\"");
+    TrafficMatrix* matrix = harness.input();
+    const uint32_t source[] = {1}, destination[] = {2};
+    matrix->tally = {};
+    matrix->skip = false;
+    matrix->index_order = order;
+    MatrixBuilder(1).build(source, destination, 1, order, matrix->storage);
+    harness.push(matrix);
+    const SerializedMatrix* out = harness.next();
+    CompactReader reader;
+    const auto read = reader.read({out->blob, out->bytes});
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->raw_order, order == IndexOrder::raw);
+  }
+}
+
+class ATail : public testing::TestWithParam<const char*> {};
+
+TEST_P(ATail, HasNoBytes) {
+  StageHarness<TrafficMatrix, SerializedMatrix> harness("serialize", GetParam());
   TrafficMatrix* matrix = harness.input();
   matrix->tally = {};
   matrix->tally[Verdict::ipv6] = 4;
@@ -67,6 +95,64 @@ TEST(Serialize, ATailHasNoBlob) {
   EXPECT_TRUE(out->skip);
   EXPECT_EQ(out->bytes, 0u);
   EXPECT_EQ(out->tally[Verdict::ipv6], 4u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Serialize, ATail, testing::Values("", "encoding = \"compact\""));
+
+TEST(Serialize, WhatIsAboutBlobsIsRefusedForCompactMatrices) {
+  for (const char* parameter : {"compression = \"lz4\"", "writer = \"direct\"", "lz4 = \"library\""}) {
+    SCOPED_TRACE(parameter);
+    StageHarness<TrafficMatrix, SerializedMatrix> harness("serialize",
+                                                          "encoding = \"compact\"\n" + std::string(parameter));
+    const Diagnostics wrong = harness.start();
+    ASSERT_EQ(wrong.size(), 1u);
+    EXPECT_EQ(wrong[0].place.line, 2);
+    StageHarness<TrafficMatrix, SerializedMatrix> blob("serialize", "encoding = \"blob\"\n" + std::string(parameter));
+    EXPECT_TRUE(blob.start().empty());
+  }
+}
+
+// The whole pipeline, with `sink` at its end.
+tl::expected<std::unique_ptr<Runtime>, Diagnostics> pipeline(const std::string& encoding, const std::string& sink,
+                                                             Services& services, Ledger& ledger) {
+  const auto spec = parse_graph(
+      "[graph]\nwindow_packets = 1000\nworkers = 1\nlinks = [\"synthetic -> parse -> stamp -> "
+      "anonymize -> build -> serialize -> " +
+          sink +
+          "\"]\n"
+          "[stages.synthetic]\npackets = 2500\n"
+          "[stages.serialize]\nencoding = \"" +
+          encoding + "\"\n",
+      "graph.toml");
+  auto checked = check(spec.value(), Registry::instance());
+  const auto plan = make_plan(std::move(checked.value()), {0});
+  return Runtime::make(plan.value(), services, &ledger);
+}
+
+TEST(Serialize, CompactMatricesNeverComeToAnArchive) {
+  Services services;
+  Ledger ledger;
+  const auto refused = pipeline("compact", "archive", services, ledger);
+  ASSERT_FALSE(refused);
+  ASSERT_EQ(refused.error().size(), 1u);
+  EXPECT_EQ(refused.error()[0].text, "`serialize` writes compact matrices, but `archive` takes blobs");
+  EXPECT_EQ(refused.error()[0].place, (Place{"graph.toml", 8}));
+  Services others;
+  EXPECT_TRUE(pipeline("blob", "archive", others, ledger));
+}
+
+TEST(Serialize, CompactMatricesAreMeasuredInFrontOfNull) {
+  Services services;
+  Ledger ledger;
+  auto runtime = pipeline("compact", "null", services, ledger);
+  ASSERT_TRUE(runtime);
+  ASSERT_TRUE((*runtime)->run());
+  EXPECT_EQ(ledger.sum()[Verdict::counted], 2500u);
+  for (const StageCounters& stage : (*runtime)->counters()) {
+    if (stage.name == "serialize") {
+      EXPECT_EQ(stage.replicas[0].items, 2500u);
+    }
+  }
 }
 
 }  // namespace
