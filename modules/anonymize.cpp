@@ -6,14 +6,18 @@
 //
 // Window -> AnonymizedWindow. Replicas share the tables of one key. Without key_file and without clear = true, a key is
 // made for this run, used and forgotten. Prefixes are preserved: addresses that share n bits share n bits afterwards.
+//
+// Where pairs repeat much, a window is sorted and summed first, and only its sources and links are anonymized, each
+// once; `build` puts them back into order. The matrix is the same either way.
 #include <cstring>
+#include <optional>
 
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
-#include "modules/support/crypto_pan.hpp"
 #include "modules/support/key_file.hpp"
 #include "modules/support/provenance.hpp"
 #include "modules/support/run_report.hpp"
+#include "modules/support/window_anonymizer.hpp"
 
 namespace trama {
 namespace {
@@ -59,18 +63,21 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
         {"crypto-pan-aes128", key->fingerprint(), [key](std::string_view text) { return key->hmac_sha256_hex(text); }});
     return factory(std::make_shared<const CryptoPan>(key->bytes()), id);
   }
-  Anonymize(std::shared_ptr<const CryptoPan> crypto_pan, uint32_t key)
-      : crypto_pan_(std::move(crypto_pan)), key_(key) {}
+  Anonymize(std::shared_ptr<const CryptoPan> crypto_pan, uint32_t key, const ReplicaContext& context)
+      : crypto_pan_(std::move(crypto_pan)), key_(key) {
+    if (crypto_pan_) anonymizer_.emplace(*crypto_pan_, context.sizes.window_items);
+  }
 
   Step process(Window& in, Output<AnonymizedWindow>& out) override {
     AnonymizedWindow& anonymized = *out.follow(in);
     anonymized.take_over(in);
     anonymized.key = key_;
     anonymized.pairs = in.pairs;
-    if (crypto_pan_) {
-      crypto_pan_->anonymize(in.source, anonymized.source, in.pairs);
-      crypto_pan_->anonymize(in.destination, anonymized.destination, in.pairs);
+    if (anonymizer_) {
+      anonymized.is_summed = anonymizer_->anonymize(in.source, in.destination, in.pairs, anonymized.source,
+                                                    anonymized.destination, anonymized.summed);
     } else {
+      anonymized.is_summed = false;
       std::memcpy(anonymized.source, in.source, in.pairs * sizeof(uint32_t));
       std::memcpy(anonymized.destination, in.destination, in.pairs * sizeof(uint32_t));
     }
@@ -81,13 +88,14 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
 
  private:
   static StageFactory factory(std::shared_ptr<const CryptoPan> crypto_pan, uint32_t key) {
-    return [crypto_pan, key](const ReplicaContext&) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Anonymize>(crypto_pan, key);
+    return [crypto_pan, key](const ReplicaContext& context) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Anonymize>(crypto_pan, key, context);
     };
   }
 
   std::shared_ptr<const CryptoPan> crypto_pan_;  // null: addresses in clear, as asked for
   const uint32_t key_;
+  std::optional<WindowAnonymizer> anonymizer_;
 };
 
 REGISTER_STAGE(Anonymize);

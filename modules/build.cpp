@@ -6,6 +6,7 @@
 // AnonymizedWindow -> TrafficMatrix. Replicas share nothing; each has the scratch of one window.
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
+#include "modules/support/matrix_sorter.hpp"
 
 namespace trama {
 namespace {
@@ -25,13 +26,19 @@ class Build final : public Stage<AnonymizedWindow, TrafficMatrix> {
                                    .ordering = Ordering::preserves};
 
   Build(const Parameters& parameters, const ReplicaContext& context)
-      : index_order_(parameters.index_order), builder_(context.sizes.window_items) {}
+      : index_order_(parameters.index_order),
+        builder_(context.sizes.window_items),
+        sorter_(context.sizes.window_items) {}
 
   Step process(AnonymizedWindow& in, Output<TrafficMatrix>& out) override {
     TrafficMatrix& matrix = *out.follow(in);
     matrix.take_over(in);
     matrix.index_order = index_order_;
-    builder_.build(in.source, in.destination, in.skip ? 0 : in.pairs, index_order_, matrix.storage);
+    if (in.is_summed) {
+      sorter_.sort(in.summed.view(), index_order_, matrix.storage);
+    } else {
+      builder_.build(in.source, in.destination, in.skip ? 0 : in.pairs, index_order_, matrix.storage);
+    }
     out.release(&in);
     out.push(&matrix);
     return Step::done;
@@ -40,6 +47,7 @@ class Build final : public Stage<AnonymizedWindow, TrafficMatrix> {
  private:
   const IndexOrder index_order_;
   MatrixBuilder builder_;
+  MatrixSorter sorter_;  // for windows that were summed before they were anonymized
 };
 
 REGISTER_STAGE(Build);

@@ -92,7 +92,13 @@ struct Window : WindowPairs {
 };
 struct AnonymizedWindow : WindowPairs {
   static constexpr const char* kName = "AnonymizedWindow";
-  using WindowPairs::WindowPairs;
+  explicit AnonymizedWindow(const Sizes& sizes) : WindowPairs(sizes), summed(sizes.window_items) {}
+
+  // Where pairs repeat much they were summed before they were anonymized. Then these links stand for the pairs: a
+  // matrix but for the order of its rows and columns, which is still that of the original addresses, so that nothing
+  // may show it.
+  bool is_summed = false;
+  MatrixStorage summed;
 };
 
 // The window's matrix: sorted and summed, hypersparse, 32-bit indices.

@@ -148,6 +148,8 @@ void anonymize(const CryptoPanTables& tables, const uint32_t* in, uint32_t* out,
   }
 }
 
+bool has_wide_aes() { return kBlocksPerVector > 1; }
+
 uint32_t anonymize_one(const CryptoPanTables& tables, uint32_t address) {
   const OneBlock bytes;
   uint32_t result = 0;
@@ -265,6 +267,7 @@ namespace {
 HWY_EXPORT(make_tables);
 HWY_EXPORT(anonymize);
 HWY_EXPORT(anonymize_one);
+HWY_EXPORT(has_wide_aes);
 }  // namespace
 
 CryptoPan::CryptoPan(std::span<const uint8_t, 32> key) : memory_(sizeof(CryptoPanTables), true) {
@@ -278,6 +281,8 @@ const CryptoPanTables& CryptoPan::tables() const {
 void CryptoPan::anonymize(const uint32_t* in, uint32_t* out, size_t n) const noexcept {
   HWY_DYNAMIC_DISPATCH(anonymize)(tables(), in, out, n);
 }
+
+bool CryptoPan::has_wide_aes() noexcept { return HWY_DYNAMIC_DISPATCH(has_wide_aes)(); }
 
 uint32_t CryptoPan::anonymize_one(uint32_t address) const noexcept {
   return HWY_DYNAMIC_DISPATCH(anonymize_one)(tables(), address);

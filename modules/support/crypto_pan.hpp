@@ -26,6 +26,9 @@ class CryptoPan {
   // may be the same, but must not overlap otherwise. About 7 ns an address with VAES, 19 without.
   void anonymize(const uint32_t* in, uint32_t* out, size_t n) const noexcept;
 
+  // Whether this processor encrypts several blocks with one instruction (VAES): an address costs a third then.
+  static bool has_wide_aes() noexcept;
+
   // The plain definition, 32 AES blocks: a reference for the above, and for single addresses.
   uint32_t anonymize_one(uint32_t address) const noexcept;
 

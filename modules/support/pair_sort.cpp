@@ -14,6 +14,7 @@ constexpr int kSourceHighDigitShift = 21;
 // The sample: 2048 sources fall into 4096 cells by a hash of their top 22 bits. Evenly spread they make 2048 * 2047 / 2
 // / 4096 = 512 pairs in the same cell, give or take 23; five times as many is no accident.
 constexpr size_t kSample = 2048;
+constexpr size_t kCells = 4096;
 constexpr uint32_t kFlatPairs = 2500;
 
 // A radix pass writes to 2048 lines, more than the first cache holds. The line of the key so many places ahead is
@@ -21,26 +22,12 @@ constexpr uint32_t kFlatPairs = 2500;
 // key or two, which is on the same line more often than not.
 constexpr size_t kFetchAhead = 32;
 
-// Runs up to this length are sorted by insertion.
+// So many keys and fewer are sorted by insertion.
 constexpr ptrdiff_t kInsertion = 24;
-
-template <IndexOrder order>
-uint32_t index_of(uint32_t address) {
-  return order == IndexOrder::raw ? __builtin_bswap32(address) : address;
-}
 
 template <IndexOrder order>
 uint64_t key_of(uint32_t source, uint32_t destination) {
   return uint64_t{index_of<order>(source)} << 32 | index_of<order>(destination);
-}
-
-void insertion_sort(uint64_t* begin, uint64_t* end) {
-  for (uint64_t* next = begin + 1; next < end; ++next) {
-    const uint64_t key = *next;
-    uint64_t* hole = next;
-    for (; hole > begin && hole[-1] > key; --hole) *hole = hole[-1];
-    *hole = key;
-  }
 }
 
 template <size_t N>
@@ -69,7 +56,38 @@ void scatter_by_digit(KeyAt key_at, size_t n, std::array<uint32_t, N>& places, u
   }
 }
 
+template <IndexOrder order>
+bool sample_is_flat(const uint32_t* source, size_t n) {
+  std::array<uint16_t, kCells> cells{};
+  uint32_t pairs = 0;
+  const size_t step = n / kSample;
+  for (size_t i = 0; i < kSample; ++i) {
+    const uint32_t top_bits = index_of<order>(source[i * step]) >> kSourceLowDigitShift;
+    pairs += cells[top_bits * 0x9E3779B1u >> 20]++;  // multiplicative hashing by the golden ratio: 12 bits
+  }
+  return pairs <= kFlatPairs;
+}
+
 }  // namespace
+
+void sort_keys(uint64_t* begin, uint64_t* end, hwy::Sorter& vector_sort) noexcept {
+  if (end - begin > kInsertion) {
+    vector_sort(begin, static_cast<size_t>(end - begin), hwy::SortAscending());
+    return;
+  }
+  for (uint64_t* next = begin + 1; next < end; ++next) {
+    const uint64_t key = *next;
+    uint64_t* hole = next;
+    for (; hole > begin && hole[-1] > key; --hole) *hole = hole[-1];
+    *hole = key;
+  }
+}
+
+bool sources_are_flat(const uint32_t* source, size_t n, IndexOrder order) noexcept {
+  if (n < kSample) return false;
+  return order == IndexOrder::numeric ? sample_is_flat<IndexOrder::numeric>(source, n)
+                                      : sample_is_flat<IndexOrder::raw>(source, n);
+}
 
 PairSorter::PairSorter(size_t capacity)
     : capacity_(capacity),
@@ -89,25 +107,13 @@ uint64_t* PairSorter::sort(const uint32_t* source, const uint32_t* destination, 
 
 template <IndexOrder order>
 void PairSorter::sort_as(const uint32_t* source, const uint32_t* destination, size_t n) noexcept {
-  if (n >= kSample && sources_are_flat<order>(source, n)) {
+  if (sources_are_flat(source, n, order)) {
     radix_sort<order>(source, destination, n);
     sort_tied_runs(n);
   } else {
     for (size_t i = 0; i < n; ++i) keys_[i] = key_of<order>(source[i], destination[i]);
     if (n > 1) vector_sort_(keys_, n, hwy::SortAscending());
   }
-}
-
-template <IndexOrder order>
-bool PairSorter::sources_are_flat(const uint32_t* source, size_t n) noexcept {
-  cells_.fill(0);
-  uint32_t pairs = 0;
-  const size_t step = n / kSample;
-  for (size_t i = 0; i < kSample; ++i) {
-    const uint32_t top_bits = index_of<order>(source[i * step]) >> kSourceLowDigitShift;
-    pairs += cells_[top_bits * 0x9E3779B1u >> 20]++;  // multiplicative hashing by the golden ratio: 12 bits
-  }
-  return pairs <= kFlatPairs;
 }
 
 template <IndexOrder order>
@@ -139,11 +145,7 @@ void PairSorter::sort_tied_runs(size_t n) noexcept {
     uint64_t* end = at + 1;
     while (begin > keys_ && begin[-1] >> kTieShift == tied_bits) --begin;
     while (end < keys_end && end[0] >> kTieShift == tied_bits) ++end;
-    if (end - begin <= kInsertion) {
-      insertion_sort(begin, end);
-    } else {
-      vector_sort_(begin, static_cast<size_t>(end - begin), hwy::SortAscending());
-    }
+    sort_keys(begin, end, vector_sort_);
     at = end;
   }
 }

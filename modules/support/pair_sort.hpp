@@ -24,6 +24,18 @@ enum class IndexOrder : uint8_t {
   raw,      // 0x04030201: what tools write that take the header field as a little-endian number
 };
 
+template <IndexOrder order>
+constexpr uint32_t index_of(uint32_t address) {
+  return order == IndexOrder::raw ? __builtin_bswap32(address) : address;
+}
+
+// Sorts keys in place: a few by insertion, more by the vector quicksort.
+void sort_keys(uint64_t* begin, uint64_t* end, hwy::Sorter& vector_sort) noexcept;
+
+// By a sample of the top 22 bits of their indices: no source is much more frequent than chance has it. False for fewer
+// than 2048. Reads n elements at most.
+bool sources_are_flat(const uint32_t* source, size_t n, IndexOrder order) noexcept;
+
 // Sort space for windows of up to `capacity` pairs. Belongs to one replica: one call at a time. Objects share nothing.
 class PairSorter {
  public:
@@ -37,10 +49,7 @@ class PairSorter {
  private:
   static constexpr int kDigitBits = 11;
   static constexpr size_t kDigits = size_t{1} << kDigitBits;
-  static constexpr size_t kCells = 4096;
 
-  template <IndexOrder order>
-  bool sources_are_flat(const uint32_t* source, size_t n) noexcept;
   template <IndexOrder order>
   void radix_sort(const uint32_t* source, const uint32_t* destination, size_t n) noexcept;
   void sort_tied_runs(size_t n) noexcept;
@@ -54,7 +63,6 @@ class PairSorter {
   uint64_t* other_keys_;                      // after the first radix pass
   std::array<uint32_t, kDigits> low_places_;  // of a digit: how often it occurs, then where its next key goes
   std::array<uint32_t, kDigits> high_places_;
-  std::array<uint16_t, kCells> cells_;  // of the sample
 };
 
 }  // namespace trama

@@ -1,6 +1,8 @@
 // The function itself is tested in tests/modules/support/crypto_pan_test.cpp; here, what becomes of windows and keys.
 #include <sys/stat.h>
 
+#include <random>
+
 #include "modules/support/crypto_pan.hpp"
 #include "modules/support/provenance.hpp"
 #include "modules/support/run_report.hpp"
@@ -76,6 +78,95 @@ TEST_F(Anonymize, FailsClosed) {
     EXPECT_FALSE((StageHarness<Window, AnonymizedWindow>("anonymize", parameters).start().empty())) << parameters;
   const std::string readable_by_others = key_file(0644);
   EXPECT_FALSE((StageHarness<Window, AnonymizedWindow>("anonymize", readable_by_others).start().empty()));
+}
+
+constexpr size_t kMany = 4096;  // pairs, enough to judge by
+const HarnessOptions kLargeWindows{.sizes = {.batch_items = 1, .window_items = kMany}};
+
+// Of 300 sources, a few of which send most, each to destinations of its own choice.
+std::vector<Pair> repetitive_pairs(uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random()) % limit; };
+  std::vector<Pair> pairs(kMany);
+  for (Pair& pair : pairs) {
+    const uint32_t rank = below(1 + below(300)), source = rank * 0x9E3779B1u;
+    pair = {source, source + below(1 + rank % 40)};
+  }
+  return pairs;
+}
+
+Matrix matrix_of(TrafficMatrix* message) {
+  const HyperCsr view = message->storage.view();
+  return {{view.row.begin(), view.row.end()},
+          {view.start.begin(), view.start.end()},
+          {view.column.begin(), view.column.end()},
+          {view.count.begin(), view.count.end()}};
+}
+
+bool is_summed(StageHarness<Window, AnonymizedWindow>& harness, const std::vector<Pair>& pairs) {
+  Window* window = harness.input();
+  test::fill(*window, pairs);
+  harness.push(window);
+  return harness.next()->is_summed;
+}
+
+TEST_F(Anonymize, AWindowThatWasSummedFirstIsTheSameMatrix) {
+  for (const char* order : {"numeric", "raw"}) {
+    StageHarness<Window, AnonymizedWindow> harness("anonymize", key_file(), kLargeWindows);
+    StageHarness<AnonymizedWindow, TrafficMatrix> build("build", std::string("index_order = \"") + order + "\"",
+                                                        kLargeWindows);
+    std::array<uint8_t, 32> key;
+    for (size_t i = 0; i < key.size(); ++i) key[i] = static_cast<uint8_t>(i);
+    const CryptoPan right(key);
+    for (uint32_t seed = 0; seed < 5; ++seed) {
+      SCOPED_TRACE("order " + std::string(order) + ", seed " + std::to_string(seed));
+      const std::vector<Pair> pairs = repetitive_pairs(seed);
+      Window* window = harness.input();
+      test::fill(*window, pairs);
+      harness.push(window);
+      AnonymizedWindow* summed = harness.next();
+      ASSERT_TRUE(summed->is_summed);
+
+      AnonymizedWindow* plain = build.input();
+      plain->is_summed = false;
+      std::vector<Pair> replaced;
+      for (const Pair& pair : pairs)
+        replaced.emplace_back(right.anonymize_one(pair.first), right.anonymize_one(pair.second));
+      test::fill(*plain, replaced);
+      build.push(plain);
+      const Matrix expected = matrix_of(build.next());
+
+      AnonymizedWindow* again = build.input();
+      test::fill(*again, pairs);  // which must not be looked at
+      again->is_summed = true;
+      std::swap(again->summed, summed->summed);
+      build.push(again);
+      EXPECT_EQ(matrix_of(build.next()), expected);
+    }
+  }
+}
+
+TEST_F(Anonymize, SumsFirstOnlyWherePairsRepeat) {
+  StageHarness<Window, AnonymizedWindow> harness("anonymize", key_file(), kLargeWindows);
+  std::mt19937 random(1);
+  std::vector<Pair> anything(kMany);
+  for (Pair& pair : anything) pair = {static_cast<uint32_t>(random()), static_cast<uint32_t>(random())};
+  EXPECT_TRUE(is_summed(harness, repetitive_pairs(1)));
+  EXPECT_FALSE(is_summed(harness, anything));
+  EXPECT_TRUE(is_summed(harness, repetitive_pairs(2)));
+  EXPECT_FALSE(is_summed(harness, {{1, 2}, {1, 2}}));
+}
+
+TEST_F(Anonymize, StopsSummingForAWhileWhenItDidNotPay) {
+  StageHarness<Window, AnonymizedWindow> harness("anonymize", key_file(), kLargeWindows);
+  std::vector<size_t> summed;
+  // Neighbouring sources, which look skewed, but no two packets have anything in common.
+  for (uint32_t i = 0; i < 70; ++i) {
+    std::vector<Pair> pairs(kMany);
+    for (uint32_t p = 0; p < pairs.size(); ++p) pairs[p] = {p, i << 16 | p};
+    if (is_summed(harness, pairs)) summed.push_back(i);
+  }
+  EXPECT_EQ(summed, (std::vector<size_t>{0, 32, 64}));
 }
 
 }  // namespace

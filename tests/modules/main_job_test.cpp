@@ -195,6 +195,7 @@ TEST_F(MainJob, SameMessagesOnSimulatedSchedules) {
 TEST_F(MainJob, NothingIsAllocatedOnTheWay) {
   if (!test::kCountsAllocations) GTEST_SKIP() << "the allocator of this build can't be counted";
   const uint64_t batches = 2000;
+  const uint64_t last_ones = 32;  // as many as there are credits: meanwhile the source may have ended, which it reports
   const std::string graph =
       "[graph]\nwindow_packets = 3000\nworkers = 3\nlinks = [\"synthetic -> count_allocations -> "
       "pcap_filter -> parse -> exclude -> in_order -> stamp -> anonymize -> build -> serialize -> by_number -> "
@@ -203,7 +204,7 @@ TEST_F(MainJob, NothingIsAllocatedOnTheWay) {
       std::to_string(batches * 1024) +
       "\n"
       "[stages.count_allocations]\nmessages = " +
-      std::to_string(batches) +
+      std::to_string(batches - last_ones) +
       "\n"
       "[stages.pcap_filter]\nexpression = \"udp\"\n[stages.exclude]\nranges = \"10.0.0.0/8\"\n"
       "[stages.parse]\nreplicas = 2\n[stages.anonymize]\nreplicas = 2\n[stages.build]\nreplicas = 2\n"

@@ -13,7 +13,6 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace trama {
@@ -263,18 +262,6 @@ TEST_P(CryptoPanTest, KeepsTheLengthOfCommonPrefixesExactly) {
     ASSERT_EQ(std::countl_zero(one_result[i] ^ other_result[i]), std::countl_zero(one[i] ^ other[i]))
         << one[i] << " and " << other[i];
   }
-}
-
-TEST(CryptoPanShared, IsUsedByManyThreads) {
-  const CryptoPan crypto_pan(kSampleKey);
-  std::vector<uint32_t> originals;
-  for (uint32_t i = 0; i < 5000; ++i) originals.push_back(i * 2654435761u);
-  const std::vector<uint32_t> expected = anonymized(crypto_pan, originals);
-  std::array<std::vector<uint32_t>, 4> results;
-  std::vector<std::thread> threads;
-  for (auto& result : results) threads.emplace_back([&] { result = anonymized(crypto_pan, originals); });
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& result : results) EXPECT_EQ(result, expected);
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 #include <map>
 #include <memory>
 #include <random>
-#include <thread>
 #include <tuple>
 #include <utility>
 
+#include "modules/support/matrix_sorter.hpp"
 #include "tests/support/highway_targets.hpp"
 
 namespace trama {
@@ -182,6 +182,31 @@ TEST_P(TrafficMatrixTest, RawOrderSwapsTheBytesOfEachAddress) {
   EXPECT_EQ(storage.view().column[0], 0x0D0C0B0Au);
 }
 
+TEST_P(TrafficMatrixTest, WithOtherAddressesIsSortedAgain) {
+  static constexpr size_t kSizes[] = {0, 1, 2, 3, 24, 25, 300, 5000};
+  constexpr auto other = [](uint32_t address) { return address * 0x9E3779B1u + 7; };  // odd: a bijection
+  for (const size_t n : kSizes) {
+    const size_t capacity = std::max<size_t>(n, 1);
+    MatrixBuilder builder(capacity);
+    MatrixSorter sorter(capacity);
+    MatrixStorage unsorted(capacity), sorted(capacity);
+    for (const Shape& shape : kShapes) {
+      SCOPED_TRACE(testing::Message() << shape.name << ", seed = n = " << n);
+      Pairs pairs = make_pairs(shape, n, n);
+      for (const IndexOrder order : {IndexOrder::numeric, IndexOrder::raw}) {
+        builder.build(pairs.source.get(), pairs.destination.get(), n, IndexOrder::numeric, unsorted);
+        const HyperCsr view = unsorted.view();
+        std::transform(view.row.begin(), view.row.end(), unsorted.row(), other);
+        std::transform(view.column.begin(), view.column.end(), unsorted.column(), other);
+        sorter.sort(view, order, sorted);
+        std::transform(pairs.source.get(), pairs.source.get() + n, pairs.source.get(), other);
+        std::transform(pairs.destination.get(), pairs.destination.get() + n, pairs.destination.get(), other);
+        ASSERT_EQ(copy(sorted.view()), reference(pairs, order));
+      }
+    }
+  }
+}
+
 TEST_P(TrafficMatrixTest, CountsBeyond16Bits) {
   constexpr size_t kPackets = 70000;
   MatrixBuilder builder(kPackets);
@@ -236,26 +261,6 @@ TEST(TrafficMatrixStorageTest, LargeWindowsCostNothingUntilTheyFill) {
   builder.build(pairs.source.get(), pairs.destination.get(), 3000, IndexOrder::numeric, storage);
   EXPECT_EQ(copy(storage.view()), reference(pairs, IndexOrder::numeric));
   EXPECT_LT(resident_bytes(), before + kAllowed);
-}
-
-// Under ThreadSanitizer this finds scratch that objects share.
-TEST(TrafficMatrixThreadsTest, BuildersShareNothing) {
-  constexpr size_t kPairs = 5000;
-  const auto work = [](uint64_t seed, bool& right) {
-    MatrixBuilder builder(kPairs);
-    MatrixStorage storage(kPairs);
-    right = true;
-    for (const Shape& shape : kShapes) {
-      const Pairs pairs = make_pairs(shape, kPairs, seed);
-      builder.build(pairs.source.get(), pairs.destination.get(), kPairs, IndexOrder::numeric, storage);
-      right = right && copy(storage.view()) == reference(pairs, IndexOrder::numeric);
-    }
-  };
-  bool first_right = false, second_right = false;
-  std::thread other([&] { work(1, first_right); });
-  work(2, second_right);
-  other.join();
-  EXPECT_TRUE(first_right && second_right);
 }
 
 }  // namespace
