@@ -175,7 +175,8 @@ void CaptureReader::end_with(const InputFailure& failure) {
   over_ = true;
   report_.status = failure.status;
   report_.detail = failure.text;
-  if (failure.status != InputStatus::truncated && report_.packets == 0) report_.readable = false;
+  // Not even one packet: how much of the file header there was depends on how the file is compressed.
+  if (report_.packets == 0) report_.readable = false;
 }
 
 }  // namespace trama

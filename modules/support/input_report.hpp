@@ -39,9 +39,8 @@ struct InputReport {
   uint64_t bytes = 0;    // read from the file so far, as they stand there (compressed)
   InputStatus status = InputStatus::ok;
   std::string detail;  // empty when all is well
-  // False while nothing could be read: no whole valid file header was seen, or the first thing behind it was
-  // impossible. An input that isn't `ok` has failed as a whole when this is false, and has lost its end when this is
-  // true.
+  // False while no whole valid file header was seen, and when the input ended early before its first packet. An input
+  // that isn't `ok` has failed as a whole when this is false, and has lost its end when this is true.
   bool readable = false;
 };
 

@@ -1,5 +1,7 @@
 """Bad input gets a clear error, loses nothing that was whole, and leaves nothing behind."""
+import gzip
 import json
+import lzma
 import os
 import signal
 import stat
@@ -42,6 +44,22 @@ class Captures(TramaTest):
             self.assertEqual(summary['inputs'][0]['status'], 'truncated')
             self.assertIn(f'truncated at byte {place}: ', summary['inputs'][0]['detail'])
             self.assertIn('cut.pcap', done.stderr)
+
+    def test_a_capture_cut_before_its_first_packet_is_not_read(self):
+        """Plain or compressed, with or without its header: exit status 1 where nothing else could be read, else 3."""
+        good, out = self.write('good.pcap', pcap(PACKETS)), self.folder / 'out'
+        whole = pcap(PACKETS[:1])
+        cuts = {'header.pcap': whole[:23], 'record.pcap': whole[:24 + 7], 'packet.pcap': whole[:-1]}
+        for name, pack in (('gz', gzip.compress), ('xz', lzma.compress)):
+            cuts |= {f'inside.pcap.{name}': pack(whole[:-1]), f'outside.pcap.{name}': pack(whole)[:30]}
+        cuts['outside.pcap.zst'] = subprocess.run(['zstd', '-c'], input=whole, stdout=subprocess.PIPE, check=True).stdout[:30]
+        for name, data in cuts.items():
+            cut = self.write(name, data)
+            self.assertIn(name, self.trama('run', '-r', cut, '-w', out, code=1).stderr)
+            self.assertFalse(out.exists() and list(out.iterdir()))
+            summary, _ = self.run_job(cut, '-r', good, code=3)
+            self.assertEqual(summary['packets']['counted'], len(PACKETS))
+            self.assertEqual(summary['inputs'][0]['status'], 'truncated', name)
 
     def test_one_bad_input_of_several(self):
         good, bad = self.write('good.pcap', pcap(PACKETS)), self.write('bad.pcap', b'')

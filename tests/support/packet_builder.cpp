@@ -75,7 +75,9 @@ PacketBuilder& PacketBuilder::fddi(uint8_t frame_control) {
   return raw({frame_control}).raw(kDestinationMac).raw(kSourceMac);
 }
 
-PacketBuilder& PacketBuilder::pppoe(uint8_t code) { return raw({0x11, code, 0, 7, 0, 0}); }
+PacketBuilder& PacketBuilder::pppoe(uint8_t code, uint16_t bytes_behind) {
+  return raw({0x11, code, 0, 7}).number16(bytes_behind);
+}
 PacketBuilder& PacketBuilder::ppp(uint16_t protocol) { return number16(protocol); }
 PacketBuilder& PacketBuilder::ppp_framed(uint16_t protocol) { return raw({0xff, 0x03}).number16(protocol); }
 PacketBuilder& PacketBuilder::cisco_hdlc(uint16_t ethertype) { return raw({0x0f, 0}).number16(ethertype); }
@@ -94,7 +96,7 @@ PacketBuilder& PacketBuilder::wifi(const WifiFrame& frame) {
   if (frame.qos) raw({static_cast<uint8_t>((frame.aggregated ? 0x80 : 0) | frame.priority), 0});
   if (frame.ht_control) filled(4);
   if (frame.padded) filled((4 - (size() - start) % 4) % 4);
-  if (frame.aggregated) raw(kDestinationMac).raw(kSourceMac).number16(28);
+  if (frame.aggregated) raw(kDestinationMac).raw(kSourceMac).number16(frame.subframe_bytes);
   return *this;
 }
 

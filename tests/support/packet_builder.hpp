@@ -41,7 +41,8 @@ struct WifiFrame {
   bool four_addresses = false, qos = false, ht_control = false, aggregated = false, encrypted = false,
        without_data = false;
   uint8_t fragment = 0, priority = 0;
-  bool padded = false;  // round the header up to 4 bytes, as a radiotap flag announces
+  bool padded = false;           // round the header up to 4 bytes, as a radiotap flag announces
+  uint16_t subframe_bytes = 28;  // behind the header of an aggregate's first subframe
 };
 
 class PacketBuilder {
@@ -66,7 +67,7 @@ class PacketBuilder {
   PacketBuilder& fddi(uint8_t frame_control);
 
   // Point to point.
-  PacketBuilder& pppoe(uint8_t code = 0);
+  PacketBuilder& pppoe(uint8_t code = 0, uint16_t bytes_behind = 0);
   PacketBuilder& ppp(uint16_t protocol);         // two bytes
   PacketBuilder& ppp_framed(uint16_t protocol);  // with FF 03
   PacketBuilder& cisco_hdlc(uint16_t ethertype);

@@ -212,14 +212,17 @@ TEST(CaptureReader, WhatIsNoCaptureIsNamed) {
   }
 }
 
-// "Nothing could be read from this" against "lost something at the end".
+// "Nothing could be read from this" against "lost something at the end": one whole packet makes the difference.
 TEST(CaptureReader, ReadableTellsAFailureFromALoss) {
   const auto readable = [](std::span<const uint8_t> bytes) { return read_from_file(bytes).report.readable; };
   EXPECT_TRUE(readable(PcapBuilder().bytes()));
-  EXPECT_TRUE(readable(PcapBuilder().raw(patterned(15, 1)).bytes()));
+  EXPECT_FALSE(readable(PcapBuilder().raw(patterned(15, 1)).bytes()));
+  EXPECT_FALSE(readable(PcapBuilder().record(1, 1, 60, 60, patterned(59, 1)).bytes()));
+  EXPECT_TRUE(readable(PcapBuilder().packet({1}, 1).raw(patterned(15, 1)).bytes()));
   EXPECT_FALSE(readable(PcapBuilder().record(1, 1, ~0u, ~0u, {}).bytes()));
   EXPECT_TRUE(readable(PcapBuilder().packet({1}, 1).record(1, 1, ~0u, ~0u, {}).bytes()));
   EXPECT_TRUE(readable(PcapngBuilder().section().bytes()));
+  EXPECT_FALSE(readable(PcapngBuilder().section().interface().raw(patterned(7, 1)).bytes()));
   EXPECT_FALSE(readable(PcapngBuilder().section().simple({1}).bytes()));
   EXPECT_TRUE(readable(PcapngBuilder().section().interface().simple({1}).enhanced(9, 1, {1}).bytes()));
 }

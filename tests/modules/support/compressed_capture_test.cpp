@@ -89,6 +89,23 @@ TEST_P(CompressedCapture, CutAnywhere) {
   EXPECT_GT(most, 1000u);
 }
 
+// What comes out before the cut depends on the compression: maybe the file header, maybe nothing. It is all the same.
+TEST_P(CompressedCapture, CutBeforeTheFirstPacketIsNotReadable) {
+  const PcapBuilder file = capture_of(1);
+  const PacketBytes packed = pack(file.bytes());
+  for (size_t size = 6; size < packed.size(); ++size) {
+    const CaptureRead read = read_from_file(std::span(packed).first(size));
+    EXPECT_EQ(read.report.status, InputStatus::truncated) << size;
+    EXPECT_EQ(read.report.readable, !read.packets.empty()) << size;
+  }
+  for (size_t size = 0; size < 24 + 16 + 60; ++size) {
+    if (size == 24) continue;  // a whole capture without packets
+    const CaptureRead read = read_from_file(pack(std::span(file.bytes()).first(size)));
+    EXPECT_EQ(read.report.status, InputStatus::truncated) << size;
+    EXPECT_FALSE(read.report.readable) << size;
+  }
+}
+
 // A reader that looks again and again while a writer stalls inside a frame must not take that for damage.
 TEST_P(CompressedCapture, AWriterMayStallForLong) {
   PcapBuilder capture;
