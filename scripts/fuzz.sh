@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets of the fuzz preset (scripts/build.sh fuzz), each on a corpus that is kept in build/fuzz/corpus.
+# Runs the fuzz targets of the fuzz preset (scripts/build.sh fuzz); docs/fuzzing.md says what they check.
 #
-#   scripts/fuzz.sh --short | --runs N [TARGET...]     TARGET: blob, capture_reader, header_walk; all unless said
+#   scripts/fuzz.sh --short | --runs N [TARGET...]     TARGET: blob, capture_reader, compact, header_walk; else all
+#   scripts/fuzz.sh --keep [TARGET...]                 takes what was found into tests/fuzz/corpus, minimized
 #
-# --short: as many executions as fit into a minute or so; what CI runs.
+# --short: as many executions as fit into a minute or so; what CI runs. Begins with tests/fuzz/corpus and the seeds that
+# the build has written; what is new goes to build/fuzz/corpus, a finding too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Small inputs: little memory to watch, and the caller of an allocation is enough (a finding is replayed with more).
+export ASAN_OPTIONS=quarantine_size_mb=16:clear_shadow_mmap_threshold=10000000:malloc_context_size=1:${ASAN_OPTIONS:-}
 
 runs=
 targets=()
@@ -13,29 +17,49 @@ while [ $# -gt 0 ]; do
   case $1 in
     --short) runs=short ;;
     --runs) runs=$2; shift ;;
+    --keep) runs=keep ;;
     *) targets+=("$1") ;;
   esac
   shift
 done
-[ ${#targets[@]} -gt 0 ] || targets=(blob capture_reader header_walk)
+[ ${#targets[@]} -gt 0 ] || targets=(blob capture_reader compact header_walk)
+[ -n "$runs" ] || { echo "say --short, --runs N or --keep" >&2; exit 2; }
 
 short_runs() {
   case $1 in
-    header_walk) echo 500000 ;;
+    header_walk) echo 1500000 ;;
+    blob | capture_reader) echo 100000 ;;
     *) echo 20000 ;;
   esac
 }
 
-for target in "${targets[@]}"; do
-  corpus=build/fuzz/corpus/$target
-  mkdir -p "$corpus"
-  options=(-max_total_time=0 -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$corpus/")
-  [ -e "tests/fuzz/$target.dict" ] && options+=("-dict=tests/fuzz/$target.dict")
-  case $runs in
-    short) options+=("-runs=$(short_runs "$target")") ;;
-    '') echo "say --short or --runs N" >&2; exit 2 ;;
-    *) options+=("-runs=$runs") ;;
+# Longer inputs than this find nothing more, and take longer.
+longest() {
+  case $1 in
+    header_walk) echo 512 ;;
+    *) echo 2048 ;;
   esac
+}
+
+for target in "${targets[@]}"; do
+  program=build/fuzz/tests/fuzz/${target}_fuzz
+  found=build/fuzz/corpus/$target seeds=build/fuzz/seeds/$target kept=tests/fuzz/corpus/$target
+  options=("-max_len=$(longest "$target")" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1
+           "-artifact_prefix=$found/")
+  [ -e "tests/fuzz/$target.dict" ] && options+=("-dict=tests/fuzz/$target.dict")
+  mkdir -p "$found" "$kept"
+  corpora=("$found" "$kept")
+  [ -d "$seeds" ] && corpora+=("$seeds")
   echo "== $target"
-  "build/fuzz/tests/fuzz/${target}_fuzz" "${options[@]}" "$corpus"
+  case $runs in
+    keep)
+      minimized=$(mktemp -d)
+      "$program" "${options[@]}" -set_cover_merge=1 "$minimized" "${corpora[@]}"
+      find "$kept" -type f -delete
+      mv "$minimized"/* "$kept"
+      rmdir "$minimized"
+      ;;
+    short) "$program" "${options[@]}" "-runs=$(short_runs "$target")" "${corpora[@]}" ;;
+    *) "$program" "${options[@]}" "-runs=$runs" "${corpora[@]}" ;;
+  esac
 done
