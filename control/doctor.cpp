@@ -1,7 +1,6 @@
 // trama doctor: what this machine can do, and what is missing, with the command that mends it.
 #include <GraphBLAS.h>
 #include <archive.h>
-#include <hwy/highway.h>
 #include <lz4.h>
 #include <openssl/crypto.h>
 #include <pcap/pcap.h>
@@ -20,9 +19,12 @@
 #include <system_error>
 #include <vector>
 
+#include "control/machine.hpp"
 #include "control/run_graph.hpp"
 #include "control/terminal.hpp"
+#include "control/vector_targets.hpp"
 #include "control/verbs.hpp"
+#include "engine/suggest.hpp"
 #include "modules/support/archive_writer.hpp"
 
 namespace trama {
@@ -42,27 +44,13 @@ constexpr uint64_t kMemoryWanted = uint64_t{512} << 20;
 constexpr uint64_t kDiskWanted = uint64_t{1} << 30;
 constexpr uint64_t kFilesWanted = 256;
 
-// A line of a file of `name: value` lines, as in /proc; empty when it isn't there.
-std::string proc_value(const char* path, const std::string& name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name + ":")) return line.substr(line.find_first_not_of(" \t", name.size() + 1));
-  return "";
-}
-
-uint64_t proc_kib(const char* path, const std::string& name) {
-  uint64_t value = 0;
-  std::istringstream(proc_value(path, name)) >> value;
-  return value << 10;
-}
-
 Finding processor() {
-  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
-  // Each better target has a lower bit.
-  const int64_t best = targets & -targets;
-  const bool vectors = best != 0 && best != HWY_SCALAR && best != HWY_EMU128;
-  return {vectors ? State::ok : State::missing, "vector instructions", hwy::TargetName(best),
-          "anonymization is many times slower on this processor"};
+  const std::string what = "vector instructions";
+  const std::vector<std::string> targets = usable_vector_targets();
+  if (targets.empty()) return {State::broken, what, "none of those that this build needs", ""};
+  const std::string less = joined({targets.begin() + 1, targets.end()});
+  const std::string hint = less.empty() ? "" : std::string(" (") + kVectorVariable + " may lower it to " + less + ")";
+  return {State::ok, what, targets.front() + hint, ""};
 }
 
 Finding cores() {
@@ -72,7 +60,7 @@ Finding cores() {
 }
 
 Finding memory() {
-  const uint64_t available = proc_kib("/proc/meminfo", "MemAvailable");
+  const uint64_t available = available_memory_bytes();
   return {available >= kMemoryWanted ? State::ok : State::missing, "memory", short_bytes(available) + " available",
           "run with fewer --workers or a smaller --window-packets"};
 }

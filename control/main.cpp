@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/terminal.hpp"
+#include "control/vector_targets.hpp"
 #include "control/verbs.hpp"
 #include "engine/suggest.hpp"
 
@@ -30,6 +31,7 @@ constexpr Verb kVerbs[] = {
     {"export", "PATH...", "source,destination,packets as CSV; --mtx", export_verb},
     {"verify", "PATH...", "check archives against their manifests; --recover", verify_verb},
     {"key", "new|show FILE", "make a key, or print a key's fingerprint", key_verb},
+    {"bench", "VERB", "the papers' measurements, side by side with their method", bench_verb},
     {"doctor", "", "what this machine can do, and what is missing", doctor_verb},
 };
 
@@ -50,7 +52,7 @@ std::string help() {
 }
 
 // Verbs that users of the documents may look for.
-constexpr const char* kNotYet[] = {"bench", "subscribe", "filter", "top", "status", "ctl"};
+constexpr const char* kNotYet[] = {"subscribe", "filter", "top", "status", "ctl"};
 
 int unknown(const std::string& word) {
   for (const char* verb : kNotYet) {
@@ -71,6 +73,10 @@ int unknown(const std::string& word) {
 int run(const Arguments& arguments) {
   if (arguments.empty()) {
     std::fputs(help().c_str(), stderr);
+    return kMisused;
+  }
+  if (const auto limited = limit_vector_targets_by_environment(); !limited) {
+    print(limited.error());
     return kMisused;
   }
   const std::string& word = arguments[0];

@@ -4,6 +4,7 @@
 //   model = "zipf"        # uniform: any address to any; zipf: few busy sources; darknet: many sources into one /8
 //   packets = 1_000_000
 //   seed = 1
+//   prepared = 0          # how many packets to make before the start; they then come over and over again
 //
 // A source of PacketBatch: raw IPv4 headers of 20 bytes, a microsecond apart from 2023-11-14 22:13:20 UTC on. The same
 // parameters give the same packets on every machine. The addresses are nobody's: they are drawn, not seen.
@@ -22,6 +23,7 @@ constexpr uint16_t kRawIp = 101;
 constexpr size_t kHeaderBytes = 20;
 constexpr int64_t kFirstNs = 1'700'000'000'000'000'000;
 constexpr int64_t kGapNs = 1000;
+constexpr uint64_t kMostPrepared = 1 << 26;
 
 void write_header(uint8_t* at, AddressPair pair) {
   const uint8_t header[12] = {0x45, 0, 0, kHeaderBytes, 0, 0, 0, 0, 64, 17, 0, 0};  // UDP, TTL 64, no checksum
@@ -32,12 +34,24 @@ void write_header(uint8_t* at, AddressPair pair) {
   }
 }
 
+// Headers that stand in memory, shared by all that read them.
+using Prepared = std::vector<uint8_t>;
+
+std::shared_ptr<const Prepared> prepare(TrafficModel model, uint64_t seed, uint64_t packets) {
+  if (packets == 0) return nullptr;
+  SyntheticTraffic traffic(model, seed);
+  auto prepared = std::make_shared<Prepared>(packets * kHeaderBytes);
+  for (uint64_t i = 0; i < packets; ++i) write_header(prepared->data() + i * kHeaderBytes, traffic.draw());
+  return prepared;
+}
+
 class Synthetic final : public Stage<void, PacketBatch> {
  public:
   struct Parameters {
     TrafficModel model = TrafficModel::zipf;
     uint64_t packets = 1'000'000;
     uint64_t seed = 1;
+    uint64_t prepared = 0;
     void bind(ParameterBinder& binder) {
       binder.choice(
           "model", model,
@@ -45,6 +59,8 @@ class Synthetic final : public Stage<void, PacketBatch> {
           "how addresses are drawn");
       binder.integer("packets", packets, 0, UINT64_MAX >> 1, "packets to make");
       binder.integer("seed", seed, 0, UINT64_MAX >> 1, "another seed, other packets");
+      binder.integer("prepared", prepared, 0, kMostPrepared,
+                     "packets made before the start, that come over and over again; 0: each is made in its turn");
     }
   };
   static constexpr StageInfo kInfo{.kind = "synthetic",
@@ -56,12 +72,15 @@ class Synthetic final : public Stage<void, PacketBatch> {
     auto report = context.services.get<RunReport>();
     auto exclusions = context.services.get<ExclusionLists>();
     report->expect_bytes(parameters.packets * kHeaderBytes);
+    const auto prepared = prepare(parameters.model, parameters.seed, parameters.prepared);
     return StageFactory([=](const ReplicaContext&) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Synthetic>(parameters, report, exclusions);
+      return std::make_unique<Synthetic>(parameters, prepared, report, exclusions);
     });
   }
-  Synthetic(const Parameters& parameters, std::shared_ptr<RunReport> report, std::shared_ptr<ExclusionLists> exclusions)
+  Synthetic(const Parameters& parameters, std::shared_ptr<const Prepared> prepared, std::shared_ptr<RunReport> report,
+            std::shared_ptr<ExclusionLists> exclusions)
       : traffic_(parameters.model, parameters.seed),
+        prepared_(std::move(prepared)),
         packets_(parameters.packets),
         report_(std::move(report)),
         exclusions_(std::move(exclusions)) {}
@@ -71,10 +90,10 @@ class Synthetic final : public Stage<void, PacketBatch> {
     PacketBatch* batch = out.begin();
     if (!batch) return Step::blocked;
     const size_t count = std::min<uint64_t>(batch->packets.size(), packets_ - made_);
-    uint8_t* at = batch->block.data();
-    for (size_t i = 0; i < count; ++i, at += kHeaderBytes) {
-      write_header(at, traffic_.draw());
-      batch->packets[i] = {at, kFirstNs + static_cast<int64_t>(made_ + i) * kGapNs, kHeaderBytes, kHeaderBytes, kRawIp};
+    for (size_t i = 0; i < count; ++i) {
+      const uint8_t* header = prepared_ ? next_prepared() : draw(batch->block.data() + i * kHeaderBytes);
+      batch->packets[i] = {header, kFirstNs + static_cast<int64_t>(made_ + i) * kGapNs, kHeaderBytes, kHeaderBytes,
+                           kRawIp};
     }
     made_ += count;
     batch->count = count;
@@ -102,7 +121,20 @@ class Synthetic final : public Stage<void, PacketBatch> {
   }
 
  private:
+  const uint8_t* draw(uint8_t* at) {
+    write_header(at, traffic_.draw());
+    return at;
+  }
+  const uint8_t* next_prepared() {
+    if (at_ == prepared_->size()) at_ = 0;
+    const uint8_t* header = prepared_->data() + at_;
+    at_ += kHeaderBytes;
+    return header;
+  }
+
   SyntheticTraffic traffic_;
+  const std::shared_ptr<const Prepared> prepared_;  // null: packets are drawn in their turn
+  size_t at_ = 0;                                   // of the next one in it
   const uint64_t packets_;
   std::shared_ptr<RunReport> report_;
   std::shared_ptr<ExclusionLists> exclusions_;

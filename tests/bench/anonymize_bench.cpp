@@ -5,15 +5,15 @@
 // privacy ranges for the same packets.
 #include <benchmark/benchmark.h>
 #include <hwy/highway.h>
-#include <openssl/evp.h>
 
 #include <array>
 #include <cstdio>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "control/bench/openssl.hpp"
+#include "control/bench/window.hpp"
 #include "modules/support/crypto_pan.hpp"
 #include "modules/support/privacy_ranges.hpp"
 #include "tests/bench/traffic_pairs.hpp"
@@ -23,8 +23,7 @@ namespace {
 
 constexpr size_t kWindow = size_t{1} << 17;
 constexpr size_t kWindows = 16;  // in turn, so that no branch predictor learns one by heart
-constexpr std::array<uint8_t, 32> kKey = {21,  34,  23,  141, 51,  164, 207, 128, 19, 10, 91, 22, 73, 144, 125, 16,
-                                          216, 152, 143, 131, 121, 121, 101, 39,  98, 87, 76, 45, 42, 132, 34,  2};
+constexpr auto& kKey = kBenchKey;
 
 const TrafficPairs& pairs_of(bool skewed) {
   static const TrafficPairs uniform = uniform_pairs(kWindows * kWindow);
@@ -71,55 +70,9 @@ void crypto_pan(benchmark::State& state, int64_t target, bool skewed) {
   report(state, kWindow);
 }
 
-// The definition, a packet at a time: 32 blocks for each of two addresses, and one call that encrypts them.
-class OpenSslCryptoPan {
- public:
-  OpenSslCryptoPan() {
-    EVP_EncryptInit_ex(context_.get(), EVP_aes_128_ecb(), nullptr, kKey.data(), nullptr);
-    EVP_CIPHER_CTX_set_padding(context_.get(), 0);
-    std::array<uint8_t, kBlock> pad{};
-    int size = 0;
-    EVP_EncryptUpdate(context_.get(), pad.data(), &size, kKey.data() + kBlock, kBlock);
-    for (size_t block = 0; block < kBlocks; ++block) std::copy(pad.begin(), pad.end(), &input_[kBlock * block]);
-    for (size_t i = 0; i < 4; ++i) pad_ = pad_ << 8 | pad[i];
-  }
-  void anonymize(uint32_t& source, uint32_t& destination) {
-    fill(source, input_.data());
-    fill(destination, input_.data() + kBlocks / 2 * kBlock);
-    encrypt();
-    source ^= first_bits(output_.data());
-    destination ^= first_bits(output_.data() + kBlocks / 2 * kBlock);
-  }
-  // The blocks of one packet, whatever stands there.
-  void encrypt() {
-    int size = 0;
-    EVP_EncryptUpdate(context_.get(), output_.data(), &size, input_.data(), static_cast<int>(input_.size()));
-  }
-
- private:
-  static constexpr size_t kBlock = 16, kBlocks = 64;
-
-  void fill(uint32_t address, uint8_t* blocks) const {
-    for (uint32_t level = 0; level < 32; ++level, blocks += kBlock) {
-      const uint32_t mask = level == 0 ? 0 : ~uint32_t{0} << (32 - level);
-      const uint32_t word = __builtin_bswap32((address & mask) | (pad_ & ~mask));
-      std::copy_n(reinterpret_cast<const uint8_t*>(&word), 4, blocks);
-    }
-  }
-  static uint32_t first_bits(const uint8_t* blocks) {
-    uint32_t bits = 0;
-    for (size_t level = 0; level < 32; ++level) bits = bits << 1 | blocks[kBlock * level] >> 7;
-    return bits;
-  }
-
-  std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)> context_{EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free};
-  std::array<uint8_t, kBlocks * kBlock> input_{}, output_{};
-  uint32_t pad_ = 0;
-};
-
 void openssl_ecb(benchmark::State& state, bool skewed) {
   const TrafficPairs& pairs = pairs_of(skewed);
-  OpenSslCryptoPan anonymizer;
+  OpenSslCryptoPan anonymizer(kKey);
   std::vector<uint32_t> source(kWindow), destination(kWindow);
   size_t window = 0;
   for (auto _ : state) {
@@ -136,7 +89,7 @@ void openssl_ecb(benchmark::State& state, bool skewed) {
 
 // No way through OpenSSL is faster than this: blocks that stand ready, and nobody who reads the result.
 void openssl_blocks_only(benchmark::State& state) {
-  OpenSslCryptoPan anonymizer;
+  OpenSslCryptoPan anonymizer(kKey);
   for (auto _ : state) {
     for (size_t i = 0; i < kWindow; ++i) anonymizer.encrypt();
     benchmark::ClobberMemory();
@@ -147,7 +100,7 @@ void openssl_blocks_only(benchmark::State& state) {
 // The figures mean nothing unless both give the same.
 bool results_agree() {
   const CryptoPan ours(kKey);
-  OpenSslCryptoPan theirs;
+  OpenSslCryptoPan theirs(kKey);
   const TrafficPairs& pairs = pairs_of(false);
   for (size_t i = 0; i < 10000; ++i) {
     uint32_t source = pairs.source[i], destination = pairs.destination[i];

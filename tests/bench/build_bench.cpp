@@ -6,12 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "control/bench/graphblas.hpp"
 #include "modules/support/traffic_matrix.hpp"
 #include "tests/bench/traffic_pairs.hpp"
-
-extern "C" {  // the header of version 7 doesn't say it for C++
-#include <GraphBLAS.h>
-}
 
 namespace trama {
 namespace {
@@ -49,23 +46,17 @@ void matrix_builder(benchmark::State& state, bool skewed, IndexOrder order) {
 
 void graphblas_build(benchmark::State& state, bool skewed) {
   const TrafficPairs& pairs = pairs_of(skewed);
-  const std::vector<GrB_Index> sources(pairs.source.begin(), pairs.source.end());
-  const std::vector<GrB_Index> destinations(pairs.destination.begin(), pairs.destination.end());
-  const std::vector<uint32_t> ones(kWindow, 1);
-  constexpr GrB_Index kSide = GrB_Index{1} << 32;
-  GrB_Index links = 0;
-  size_t window = 0;
+  const std::vector<uint64_t> sources(pairs.source.begin(), pairs.source.end());
+  const std::vector<uint64_t> destinations(pairs.destination.begin(), pairs.destination.end());
+  GraphBlasWindow library(kWindow);
+  size_t links = 0, window = 0;
   for (auto _ : state) {
     const size_t first = kWindow * (window++ % kWindows);
-    GrB_Matrix matrix = nullptr;
-    if (GrB_Matrix_new(&matrix, GrB_UINT32, kSide, kSide) != GrB_SUCCESS ||
-        GrB_Matrix_build_UINT32(matrix, &sources[first], &destinations[first], ones.data(), kWindow, GrB_PLUS_UINT32) !=
-            GrB_SUCCESS) {
+    if (!library.build(&sources[first], &destinations[first], kWindow)) {
       state.SkipWithError("GraphBLAS failed");
       return;
     }
-    GrB_Matrix_nvals(&links, matrix);
-    GrB_Matrix_free(&matrix);
+    links = library.links();
   }
   report(state, 0, links);
 }
@@ -83,8 +74,7 @@ int main(int argc, char** argv) {
   auto count = static_cast<int>(pointers.size());
   benchmark::Initialize(&count, pointers.data());
   if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
-  if (GrB_init(GrB_NONBLOCKING) != GrB_SUCCESS || GxB_Global_Option_set(GxB_GLOBAL_NTHREADS, 1) != GrB_SUCCESS)
-    return 1;
+  if (!trama::start_graphblas()) return 1;
 
   using trama::IndexOrder;
   for (const bool skewed : {false, true}) {
@@ -97,5 +87,4 @@ int main(int argc, char** argv) {
   }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
-  GrB_finalize();
 }

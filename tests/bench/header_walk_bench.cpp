@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "modules/support/header_walk.hpp"
+#include "tests/bench/interleaved.hpp"
 #include "tests/support/packet_builder.hpp"
 
 namespace trama {
@@ -52,9 +53,7 @@ void judge(benchmark::State& state, const Burst& burst) {
     benchmark::DoNotOptimize(counted);
     benchmark::ClobberMemory();
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kPackets));
-  state.counters["ns/packet"] = benchmark::Counter(static_cast<double>(state.iterations()) * kPackets * 1e-9,
-                                                   benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  report_packets(state, kPackets);
 }
 
 void raw_ip(benchmark::State& state) {
@@ -87,4 +86,8 @@ BENCHMARK(wifi_radiotap);
 }  // namespace
 }  // namespace trama
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  if (!trama::initialize_interleaved(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

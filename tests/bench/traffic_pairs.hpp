@@ -12,12 +12,9 @@
 #include <random>
 #include <vector>
 
-namespace trama {
+#include "control/bench/traffic.hpp"
 
-struct TrafficPairs {
-  std::vector<uint32_t> source;
-  std::vector<uint32_t> destination;
-};
+namespace trama {
 
 inline TrafficPairs uniform_pairs(size_t n, uint64_t seed = 1) {
   std::mt19937_64 random(seed);

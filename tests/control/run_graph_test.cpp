@@ -48,7 +48,7 @@ std::string write_graph(const test::ScratchFolder& folder, const std::string& st
 }
 
 TEST(BuiltinGraphs, CanAllRun) {
-  EXPECT_THAT(builtin_graph_names(), testing::UnorderedElementsAre("capture", "pcap", "synthetic"));
+  EXPECT_THAT(builtin_graph_names(), testing::UnorderedElementsAre("capture", "memory", "pcap", "synthetic"));
   for (const BuiltinGraph& builtin : builtin_graphs()) {
     SCOPED_TRACE(builtin.name);
     auto spec = parse_graph(builtin.text, std::string(builtin.name));

@@ -35,6 +35,13 @@ TEST(Synthetic, SameSeedSamePackets) {
   }
 }
 
+TEST(Synthetic, PreparedPacketsComeOverAndOverAgain) {
+  const auto drawn = packets_of("packets = 70\nseed = 5");
+  const auto prepared = packets_of("packets = 2500\nseed = 5\nprepared = 70");
+  ASSERT_EQ(prepared.size(), 2500u);
+  for (size_t i = 0; i < prepared.size(); ++i) ASSERT_EQ(prepared[i], drawn[i % drawn.size()]) << i;
+}
+
 TEST(Synthetic, ModelsAreWhatTheirNamesSay) {
   const auto count = [](TrafficModel model) {
     SyntheticTraffic traffic(model, 1);
