@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what Trama needs to build, run and be tested on Debian 12: the one list of packages, each with its reason.
 #
-#   scripts/install-deps.sh           installs what is missing, through sudo when not root
-#   scripts/install-deps.sh --list    prints the packages
+#   scripts/install-deps.sh                     installs what is missing, through sudo when not root
+#   scripts/install-deps.sh --list              prints the packages
+#   scripts/install-deps.sh --list-libraries    prints those of them that are needed for the target of a cross build
 #
 # Nothing is done, and no network is needed, when all packages are there.
 set -euo pipefail
@@ -34,10 +35,15 @@ libbenchmark-dev               # benchmarks
 python3                        # end-to-end tests
 python3-numpy                  # end-to-end tests
 python3-suitesparse-graphblas  # end-to-end tests: an independent reader of every blob
+gnuplot-nox                    # draws the figures of `trama bench --plot`
 libarchive-tools               # end-to-end tests: bsdtar lists our archives
+tshark                         # end-to-end tests: judges random captures beside us
 xz-utils                       # tests of compressed captures
 zstd                           # tests of compressed captures
-clang                          # fuzz targets
+valgrind                       # tests: counts the kernels' instructions
+g++-aarch64-linux-gnu          # the arm64 preset; its libraries come by scripts/arm64-sysroot.sh
+qemu-user-static               # the arm64 preset: runs its programs
+clang                          # eBPF filters, fuzz targets
 libclang-rt-14-dev             # fuzz targets: libFuzzer
 clang-format                   # the format check
 clang-tidy                     # scripts/tidy.sh
@@ -46,6 +52,10 @@ LIST
 
 if [ "${1:-}" = --list ]; then
   packages
+  exit
+fi
+if [ "${1:-}" = --list-libraries ]; then
+  packages | grep -e '-dev$' | grep -v '^libclang'  # clang's is a part of the compiler
   exit
 fi
 
