@@ -13,6 +13,7 @@ pkg_check_modules(LZ4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(PCAP REQUIRED IMPORTED_TARGET libpcap)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(LIBBPF REQUIRED IMPORTED_TARGET libbpf)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 
 find_path(CONCURRENTQUEUE_INCLUDE concurrentqueue/concurrentqueue.h REQUIRED)

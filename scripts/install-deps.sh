@@ -28,6 +28,9 @@ liblzma-dev                    # compressed captures (xz)
 libxxhash-dev                  # checksums in manifests
 libarchive-dev                 # reads archives
 libssl-dev                     # key fingerprints, HMAC, random keys
+libbpf-dev                     # links and loads eBPF filters
+libelf-dev                     # libbpf needs it
+linux-libc-dev                 # headers that eBPF filters include
 libpcap-dev                    # compiles filter expressions
 libgtest-dev                   # tests
 libgmock-dev                   # tests

@@ -1,0 +1,37 @@
+// Runs programs instruction by instruction, checking every access. What runs where there is no JIT, and the judge of
+// the JIT: it knows nothing of what the verifier has proven.
+//
+// It may be given code that the verifier refuses; what makes no sense is then a fault. Registers that were never
+// written are 0, and so is a frame of the stack when its function begins.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "ebpf/execution.hpp"
+#include "ebpf/object.hpp"
+
+namespace trama::ebpf {
+
+class Interpreter {
+ public:
+  // The object must outlive it, unchanged. Allocates; run() doesn't.
+  explicit Interpreter(const Object& object);
+
+  // The program's return value (the verdict is its low 32 bits), or XDP_ABORTED with execution.fault set. The execution
+  // is attached to maps of the same object, inside a batch, and shows the packet.
+  uint64_t run(uint32_t program, Execution& execution) const noexcept;
+
+ private:
+  // An instruction, unpacked.
+  struct Operation {
+    uint8_t code, to, from;
+    int32_t offset;
+    uint64_t immediate;  // sign-extended; of wide loads the whole constant
+    uint32_t cost;       // see step_costs()
+  };
+  class Run;
+  static Operation unpack(const Object& object, const std::vector<bpf_insn>& code, uint32_t at);
+  std::vector<std::vector<Operation>> programs_;  // each with an operation at its end that no program has
+};
+
+}  // namespace trama::ebpf
