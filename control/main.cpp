@@ -32,6 +32,7 @@ constexpr Verb kVerbs[] = {
     {"verify", "PATH...", "check archives against their manifests; --recover", verify_verb},
     {"key", "new|show FILE", "make a key, or print a key's fingerprint", key_verb},
     {"bench", "VERB", "the papers' measurements, side by side with their method", bench_verb},
+    {"filter", "check|run|disasm|new", "eBPF filter modules: check, try, read and begin them", filter_verb},
     {"doctor", "", "what this machine can do, and what is missing", doctor_verb},
 };
 
@@ -52,7 +53,7 @@ std::string help() {
 }
 
 // Verbs that users of the documents may look for.
-constexpr const char* kNotYet[] = {"subscribe", "filter", "top", "status", "ctl"};
+constexpr const char* kNotYet[] = {"subscribe", "top", "status", "ctl"};
 
 int unknown(const std::string& word) {
   for (const char* verb : kNotYet) {

@@ -10,6 +10,8 @@
 #include <stdexcept>
 
 #include "control/builtin_graphs.hpp"
+#include "ebpf/loader.hpp"
+#include "ebpf/verifier.hpp"
 #include "engine/suggest.hpp"
 
 namespace trama {
@@ -32,6 +34,19 @@ Wanted stage_of_kind(const char* name) {
   return [name](const StageKind& kind) { return kind.info.kind == name; };
 }
 
+// Does its result depend on the order in which it judges packets? An object that can't be used is told about when its
+// stage is made.
+bool runs_serially(const StageSpec& stage) {
+  const auto given = stage.parameters.values.find("object");
+  if (given == stage.parameters.values.end()) return false;
+  const auto* const path = std::get_if<std::string>(&given->second.value);
+  if (!path) return false;
+  const auto object = ebpf::load_object(*path);
+  if (!object) return false;
+  const auto analysis = ebpf::analyze(*object);
+  return analysis && analysis->properties.serial();
+}
+
 // Applies options to a graph, and gathers what is wrong with them.
 class GraphOptions {
  public:
@@ -48,6 +63,7 @@ class GraphOptions {
   void choose_key(const RunOptions& options);
   void replicas(const std::string& assignment);
   void parameter(const std::string& assignment, const char* option);
+  void filters(const RunOptions& options);
   void spread(size_t processors);
   Diagnostics take_wrong() { return std::move(wrong_); }
 
@@ -152,6 +168,38 @@ void GraphOptions::spread(size_t processors) {
     const StageKind* kind = registry_.find(stage.kind);
     if (kind && kind->info.parallelism == Parallelism::replicated) stage.replicas = std::max<size_t>(1, workers);
   }
+  // A module that needs the packets in their order has one replica, and so have those before it.
+  const auto serial = std::find_if(spec_.stages.rbegin(), spec_.stages.rend(),
+                                   [](const StageSpec& stage) { return stage.kind == "xdp" && runs_serially(stage); });
+  for (auto stage = serial; stage != spec_.stages.rend(); ++stage)
+    if (stage->kind == "xdp") stage->replicas = 1;
+}
+
+// The modules of --filter, as stages filter_1, filter_2, ... before the pcap filter of a built-in graph; of a graph
+// file, the object of its xdp stage.
+void GraphOptions::filters(const RunOptions& options) {
+  const char* const option = "--filter";
+  if (options.graph_file) {
+    if (options.filters.size() > 1)
+      refuse(option, "a graph file takes one --filter, for its xdp stage", "write the others into the file");
+    else if (!options.filters.empty())
+      give(option, options.filters.front(), "object", stage_of_kind("xdp"));
+    return;
+  }
+  for (size_t i = 0; i < options.filters.size(); ++i) {
+    StageSpec stage;
+    stage.name = "filter_" + std::to_string(i + 1);
+    stage.kind = "xdp";
+    stage.place = stage.parameters.place = {option, 0};
+    stage.parameters.values["object"] = {options.filters[i], {option, 0}};
+    const auto into = std::find_if(spec_.links.begin(), spec_.links.end(),
+                                   [](const LinkSpec& link) { return link.to == "pcap_filter"; });
+    if (into == spec_.links.end()) return;  // our own graphs have it
+    const LinkSpec onwards{stage.name, into->to, {option, 0}};
+    into->to = stage.name;
+    spec_.links.insert(into + 1, onwards);
+    spec_.stages.push_back(std::move(stage));
+  }
 }
 
 tl::expected<GraphSpec, Diagnostics> base_graph(const RunOptions& options) {
@@ -166,6 +214,7 @@ tl::expected<GraphSpec, Diagnostics> make_graph(const RunOptions& options, const
   auto spec = base_graph(options);
   if (!spec) return spec;
   GraphOptions apply(*spec, registry);
+  apply.filters(options);
   if (options.workers) apply.parameter("graph.workers=" + std::to_string(*options.workers), "--workers");
   if (options.window_packets)
     apply.parameter("graph.window_packets=" + std::to_string(*options.window_packets), "--window-packets");
@@ -191,11 +240,12 @@ tl::expected<GraphSpec, Diagnostics> make_graph(const RunOptions& options, const
 }
 
 std::string graph_identity(const GraphSpec& spec) {
-  // Places and names of things, and keys, don't change the result. Privacy ranges and filter expressions do, but this
-  // hash has no key and is published: whoever guesses an address in them could see by trying that the guess is right.
-  // The manifest has a keyed digest of the ranges instead.
-  static const std::vector<std::string> kLeftOut = {"files",  "file",       "directory", "key_file", "ephemeral",
-                                                    "ranges", "expression", "sensor",    "sync"};
+  // Places and names of things, and keys, don't change the result. Privacy ranges, filter expressions, modules and what
+  // is in their maps do, but this hash has no key and is published: whoever guesses an address in them could see by
+  // trying that the guess is right. The manifest has a keyed digest of the ranges instead.
+  static const std::vector<std::string> kLeftOut = {"files",     "file",   "directory",  "key_file",
+                                                    "ephemeral", "ranges", "expression", "sensor",
+                                                    "sync",      "object", "maps"};
   const std::string text = canonical_text(spec, kLeftOut);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;

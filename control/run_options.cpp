@@ -58,7 +58,8 @@ void RunCommandLine::add_privacy() {
   line_.texts("--exclude", options_.exclude, "CIDR[:SIDE]",
               "keep a range out; SIDE: either, both, source, destination");
   line_.texts("--exclude-file", options_.exclude_files, "FILE", "ranges, one a line; read again on SIGUSR2");
-  line_.absent("--filter", "eBPF filters come later; a pcap filter expression can stand behind the options");
+  line_.texts("--filter", options_.filters, "OBJECT.bpf.o",
+              "run an eBPF module on each packet (`trama filter --help`)");
 }
 
 void RunCommandLine::add_output() {

@@ -20,6 +20,7 @@ struct RunOptions {
   std::optional<uint64_t> window_packets, windows_per_archive, workers, packets;
   std::optional<double> duration_s;
   std::vector<std::string> exclude, exclude_files;
+  std::vector<std::string> filters;   // eBPF objects, in the order in which they judge
   std::vector<std::string> replicas;  // STAGE=N
   std::vector<std::string> set;       // stages.NAME.KEY=VALUE
   bool core = false, quiet = false, verbose = false;

@@ -12,6 +12,7 @@ int inspect_verb(const Arguments& arguments);
 int export_verb(const Arguments& arguments);
 int verify_verb(const Arguments& arguments);
 int key_verb(const Arguments& arguments);
+int filter_verb(const Arguments& arguments);
 int bench_verb(const Arguments& arguments);
 int doctor_verb(const Arguments& arguments);
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "control/builtin_graphs.hpp"
 #include "engine/check.hpp"
 #include "engine/plan.hpp"
@@ -180,6 +182,45 @@ TEST(RunGraph, RefusesOptionsWithoutTheOneStageTheyMean) {
     EXPECT_THAT(spec.error().front().text, HasSubstr(wrong.text));
     EXPECT_THAT(spec.error().front().hint, HasSubstr(wrong.hint));
   }
+}
+
+TEST(RunGraph, FiltersJudgeInTheirOrderBeforeTheExpression) {
+  const std::string ports = std::string(TRAMA_FILTERS) + "/ports.bpf.o";
+  const GraphSpec spec = good_graph({"-r", "a", "--filter", ports, "--filter", "b.bpf.o", "--set",
+                                     "stages.filter_2.program=second", "--workers", "3", "tcp"});
+  std::string way = "pcap";
+  for (std::string at = "pcap"; at != "parse";) {
+    const auto link =
+        std::find_if(spec.links.begin(), spec.links.end(), [&](const LinkSpec& one) { return one.from == at; });
+    ASSERT_NE(link, spec.links.end());
+    at = link->to;
+    way += " " + at;
+  }
+  EXPECT_EQ(way, "pcap filter_1 filter_2 pcap_filter parse");
+  EXPECT_EQ(value<std::string>(spec, "filter_1", "object"), ports);
+  EXPECT_EQ(value<std::string>(spec, "filter_2", "object"), "b.bpf.o");
+  EXPECT_EQ(value<std::string>(spec, "filter_2", "program"), "second");
+  EXPECT_EQ(spec.find("filter_1")->replicas, 3u);
+  EXPECT_TRUE(check(spec, Registry::instance()).has_value());
+}
+
+TEST(RunGraph, WhatComesBeforeASerialFilterHasOneReplica) {
+  const std::string ports = std::string(TRAMA_FILTERS) + "/ports.bpf.o";
+  const std::string serial = std::string(TRAMA_TEST_FILTERS) + "/verdicts.bpf.o";
+  const GraphSpec spec =
+      good_graph({"-r", "a", "--filter", ports, "--filter", serial, "--filter", ports, "--workers", "3"});
+  EXPECT_EQ(spec.find("filter_1")->replicas, 1u);
+  EXPECT_EQ(spec.find("filter_2")->replicas, 1u);
+  EXPECT_EQ(spec.find("filter_3")->replicas, 3u);
+  EXPECT_EQ(spec.find("parse")->replicas, 3u);
+}
+
+TEST(RunGraph, BesideAGraphFileAFilterIsTheObjectOfItsStage) {
+  const test::ScratchFolder folder;
+  test::write_file(folder / "x.toml", std::string("[graph]\nlinks = [\"synthetic -> xdp -> parse -> null\"]\n"));
+  const std::string file = (folder / "x.toml").string();
+  EXPECT_EQ(value<std::string>(good_graph({file, "--filter", "b.bpf.o"}), "xdp", "object"), "b.bpf.o");
+  EXPECT_FALSE(graph({file, "--filter", "b.bpf.o", "--filter", "c.bpf.o"}).has_value());
 }
 
 TEST(RunGraph, AllWrongOptionsAreSaidAtOnce) {

@@ -116,7 +116,6 @@ TEST(RunOptions, RefusesWhatMakesNoSense) {
       {{"-r", "a", "--metrics", "x:1"}, "not in this version", ""},
       {{"-r", "a", "-p"}, "not in this version", ""},
       {{"-r", "a", "--window-timeout", "3"}, "not in this version", ""},
-      {{"-r", "a", "--filter", "x.bpf.o"}, "not in this version", ""},
       {{"-r", "a", "--socket", "s"}, "not in this version", ""},
       {{"-r", "a", "--window-packets", "0"}, "--window-packets", ""},
       {{"-r", "a", "--window-packets", "67108865"}, "--window-packets", ""},

@@ -1,0 +1,199 @@
+// xdp: runs a filter module, an ordinary XDP program in an eBPF object, on each packet.
+//
+//   links = ["capture -> privacy -> parse"]
+//   [stages.privacy]
+//   kind = "xdp"
+//   object = "filters/privacy_ranges.bpf.o"
+//   ranges = ["10.0.0.0/8", "192.0.2.0/24:source"]   # of modules with the maps of privacy_ranges; as in `exclude`
+//   files = ["privacy.txt"]                          # of such ranges, one a line
+//   [stages.web]
+//   kind = "xdp"
+//   object = "filters/ports.bpf.o"
+//   maps = ["ports: tcp/443 = 1", "ports: udp/443 = 1"]   # "MAP: KEY = VALUE"; docs/filters.md has the syntax
+//
+// PacketBatch -> PacketBatch, verdicts written in place. XDP_PASS lets a packet go on; what XDP_DROP, XDP_TX and
+// XDP_REDIRECT mean is what the module declares, or what is said here. Filters fail closed: XDP_ABORTED, faults, too
+// many steps, and packets that can't be shown as Ethernet frames are excluded, and counted apart. A packet is never
+// changed: a program that writes gets a copy.
+//
+// A module whose results depend on when and where a packet is judged (clock, random numbers, shared maps that it
+// writes) needs replicas = 1.
+#include <atomic>
+#include <sstream>
+
+#include "ebpf/filter_module.hpp"
+#include "engine/registry.hpp"
+#include "modules/messages.hpp"
+#include "modules/support/exclusion_input.hpp"
+#include "modules/support/header_walk.hpp"
+#include "modules/support/header_walk_frame.hpp"
+#include "modules/support/privacy_ranges.hpp"
+#include "modules/support/run_report.hpp"
+
+namespace trama {
+namespace {
+
+// What a verdict means, or that the module says it.
+enum class Said : uint8_t { module, excluded, filtered, passed };
+
+std::optional<ebpf::Meaning> meaning_of(Said said) {
+  switch (said) {
+    case Said::module: return std::nullopt;
+    case Said::excluded: return ebpf::Meaning::excluded;
+    case Said::filtered: return ebpf::Meaning::filtered;
+    case Said::passed: return ebpf::Meaning::passed;
+  }
+  return std::nullopt;
+}
+
+// What all replicas share.
+struct Shared {
+  std::string object;  // as the graph file names it
+  std::shared_ptr<ebpf::FilterModule> module;
+  std::shared_ptr<RunReport> report;
+  std::atomic<bool> fault_met{false}, link_met{false};
+
+  void warn(std::string text) { report->say({Severity::warning, {}, std::move(text), ""}); }
+};
+
+class Xdp final : public Stage<PacketBatch, PacketBatch> {
+ public:
+  struct Parameters {
+    std::string object, program;
+    std::vector<std::string> ranges, files, maps;
+    Said drop = Said::module, tx = Said::module, redirect = Said::module;
+    Place object_place, ranges_place, maps_place;
+
+    void bind(ParameterBinder& binder) {
+      binder.text("object", object, "the compiled module, NAME.bpf.o");
+      binder.text("program", program, "which program of it, where it has several");
+      binder.texts("ranges", ranges, "privacy ranges for its maps, as CIDR[:either|both|source|destination]");
+      binder.texts("files", files, "files of such ranges, one a line");
+      binder.texts("maps", maps, "contents of its maps, as \"MAP: KEY = VALUE\"");
+      const auto meanings = {std::pair("module", Said::module), std::pair("excluded", Said::excluded),
+                             std::pair("filtered", Said::filtered), std::pair("passed", Said::passed)};
+      binder.choice("drop", drop, meanings, "what XDP_DROP means; module: as it declares, or excluded");
+      binder.choice("tx", tx, meanings, "what XDP_TX means; module: as it declares, or a fault");
+      binder.choice("redirect", redirect, meanings, "what XDP_REDIRECT means; module: as it declares, or refused");
+      if (!binder.reading()) return;
+      object_place = binder.place_of("object");
+      ranges_place = binder.place_of("ranges");
+      maps_place = binder.place_of("maps");
+      if (object.empty()) binder.refuse("object", "no module to run", "give object = \"NAME.bpf.o\"");
+      for (const Diagnostic& wrong : check_ranges(ranges, ranges_place))
+        binder.refuse("ranges", wrong.text, wrong.hint);
+    }
+  };
+  static constexpr StageInfo kInfo{.kind = "xdp",
+                                   .summary = "runs an XDP program (eBPF) on each packet",
+                                   .parallelism = Parallelism::replicated,
+                                   .ordering = Ordering::preserves,
+                                   .changes_input = true};
+
+  static tl::expected<StageFactory, Diagnostics> make(const Parameters& parameters, const SetupContext& context) {
+    ebpf::ModuleOptions options;
+    options.program = parameters.program;
+    options.entries = parameters.maps;
+    options.drop = meaning_of(parameters.drop);
+    options.tx = meaning_of(parameters.tx);
+    options.redirect = meaning_of(parameters.redirect);
+    options.replicas = static_cast<uint32_t>(std::min<size_t>(context.replicas, UINT32_MAX));
+    auto ranges = ranges_of(parameters);
+    if (!ranges) return tl::unexpected(std::move(ranges.error()));
+    options.ranges = std::move(*ranges);
+    if (options.replicas > ebpf::kMaxReplicas)
+      return refused(context.place, "a module runs in at most " + std::to_string(ebpf::kMaxReplicas) + " replicas", "");
+
+    auto module = ebpf::FilterModule::load(parameters.object, options);
+    if (!module) {
+      ebpf::Refusal refusal = module.error();
+      const std::string hint = std::exchange(refusal.hint, "");
+      return refused(parameters.object_place, ebpf::describe(refusal), hint);
+    }
+    const ebpf::Properties& properties = (*module)->properties();
+    if (context.replicas > 1 && properties.serial())
+      return refused(
+          context.place,
+          "this module can't be run by several replicas with the same results: it " + properties.why_serial(),
+          "set replicas = 1");
+    auto shared = std::make_shared<Shared>();
+    shared->object = parameters.object;
+    shared->module = std::move(*module);
+    shared->report = context.services.get<RunReport>();
+    return StageFactory([shared](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Xdp>(shared, replica.replica);
+    });
+  }
+  Xdp(std::shared_ptr<Shared> shared, size_t replica)
+      : shared_(std::move(shared)),
+        filter_(*shared_->module, static_cast<uint32_t>(replica), EthernetFrames::kMostBytes) {}
+
+  Step process(PacketBatch& in, Output<PacketBatch>& out) override {
+    filter_.begin_batch();
+    for (size_t i = 0; i < in.count; ++i) {
+      if (i + kAhead < in.count) __builtin_prefetch(in.packets[i + kAhead].data);
+      Packet& packet = in.packets[i];
+      if (packet.verdict == Verdict::counted) packet.verdict = judge(packet);
+    }
+    filter_.end_batch();
+    in.items = static_cast<uint32_t>(in.count);
+    out.push(&in);
+    return Step::done;
+  }
+
+ private:
+  static constexpr size_t kAhead = 8;  // packets; their bytes may be the first touched since the source read them
+
+  static tl::unexpected<Diagnostics> refused(const Place& place, std::string text, std::string hint) {
+    return tl::unexpected(Diagnostics{{Severity::error, place, std::move(text), std::move(hint)}});
+  }
+
+  // All ranges in their canonical form, a line each.
+  static tl::expected<std::vector<std::string>, Diagnostics> ranges_of(const Parameters& parameters) {
+    std::vector<PrivacyRanges::Entry> entries;
+    for (const std::string& range : parameters.ranges) entries.push_back({range, parameters.ranges_place});
+    for (const std::string& path : parameters.files) {
+      auto read = PrivacyRanges::read_file(path);
+      if (!read) return tl::unexpected(Diagnostics{read.error()});
+      entries.insert(entries.end(), read->begin(), read->end());
+    }
+    const auto parsed = PrivacyRanges::parse(entries);
+    if (!parsed) return tl::unexpected(parsed.error());
+    std::vector<std::string> lines;
+    std::istringstream text(parsed->canonical());
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+
+  Verdict judge(const Packet& packet) {
+    const auto frame = frames_.show(packet);
+    if (!frame) {
+      if (!shared_->link_met.exchange(true, std::memory_order_relaxed)) warn_of_link(packet.link_type);
+      return Verdict::excluded_fault;
+    }
+    switch (filter_.judge(*frame, packet.time_ns)) {
+      case ebpf::Decision::pass: return Verdict::counted;
+      case ebpf::Decision::excluded: return Verdict::excluded_module;
+      case ebpf::Decision::filtered: return Verdict::filtered;
+      case ebpf::Decision::fault: break;
+    }
+    if (!shared_->fault_met.exchange(true, std::memory_order_relaxed))
+      shared_->warn(shared_->object +
+                    " can't judge every packet; those it can't are excluded. The first: " + filter_.describe_fault());
+    return Verdict::excluded_fault;
+  }
+
+  void warn_of_link(uint16_t link_type) {
+    shared_->warn(shared_->object + " sees Ethernet frames, and some packets of " + link_type_name(link_type) +
+                  " can't be shown as such: they are excluded");
+  }
+
+  std::shared_ptr<Shared> shared_;
+  ebpf::FilterReplica filter_;
+  EthernetFrames frames_;
+};
+
+REGISTER_STAGE(Xdp);
+
+}  // namespace
+}  // namespace trama
