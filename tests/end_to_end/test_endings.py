@@ -1,4 +1,5 @@
 """However a run ends, what was received is counted, and what was whole stays readable."""
+import contextlib
 import json
 import os
 import pathlib
@@ -86,21 +87,31 @@ class LastWindow(TramaTest):
 
 
 class Killed(TramaTest):
+    @staticmethod
+    def written(out):
+        """Bytes of the archives so far, whole or not."""
+        bytes_ = 0
+        for path in [*out.glob('*.part'), *out.glob('*.tar')]:
+            with contextlib.suppress(FileNotFoundError):  # renamed meanwhile
+                bytes_ += path.stat().st_size
+        return bytes_
+
     def test_kill_9_at_random_moments(self):
         """Every window that a journal or a manifest names is whole after recovery, with its metadata."""
         packets = [ethernet(ipv4(self.random.randrange(1 << 32), i)) for i in range(200)] * 400
         capture = self.write('a.pcap', pcap(packets))
-        # How long a whole run takes, to kill at moments that lie inside one.
-        began = time.monotonic()
-        self.run_job(capture, '--window-packets', 200, '--key', self.key_file())
-        whole_s = time.monotonic() - began
         interrupted = 0
         for attempt in range(50 if support.LONG else 12):
             out = self.folder / f'out{attempt}'
             run = subprocess.Popen([support.TRAMA, 'run', '-q', '-r', capture, '-w', out, '--key', self.key_file(),
                                     '--window-packets', '200', '--windows-per-archive', '100'],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(self.random.random() * whole_s * 1.1)
+            # At a moment of the run's own time, so that it lies inside however fast the machine is: when so much is
+            # written (of 1.6 MB), and a little later.
+            much = self.random.randrange(1_800_000)
+            while run.poll() is None and self.written(out) < much:
+                pass
+            time.sleep(self.random.random() / 500)
             run.kill()
             run.wait(timeout=30)
             if not out.exists():
