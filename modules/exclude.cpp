@@ -58,7 +58,8 @@ class Exclude final : public Stage<AddressBatch, AddressBatch> {
   Step process(AddressBatch& in, Output<AddressBatch>& out) override {
     const PrivacyRanges& ranges = lists_->list(in.list_in_force);
     in.exclusions = in.list_in_force;
-    if (in.pairs > 0 && ranges.mark(in.source.data(), in.destination.data(), in.pairs, excluded_.data()) > 0)
+    if (!ranges.empty() && in.pairs > 0 &&
+        ranges.mark(in.source.data(), in.destination.data(), in.pairs, excluded_.data()) > 0)
       take_out(in);
     out.push(&in);
     return Step::done;
