@@ -64,7 +64,13 @@ struct CommandLine::State {
   CLI::App app;
   std::deque<Entry> entries;  // CLI11 keeps pointers to the values
 
-  std::string verb() const { return usage.substr(0, usage.find(' ')); }
+  // The words of the usage line up to the first placeholder, or the first alone where it names several forms.
+  std::string verb() const {
+    if (usage.find(" | ") != std::string::npos) return usage.substr(0, usage.find(' '));
+    const auto no_word = [](char letter) { return letter != ' ' && (letter < 'a' || letter > 'z'); };
+    const auto end = std::find_if(usage.begin(), usage.end(), no_word);
+    return usage.substr(0, usage.find_last_not_of(' ', static_cast<size_t>(end - usage.begin()) - 1) + 1);
+  }
 
   Entry& add(const std::string& names, const std::string& placeholder, const std::string& help, Take take) {
     Entry& entry = entries.emplace_back();

@@ -2,6 +2,7 @@
 // instructions.
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include "control/data_output.hpp"
 #include "control/filter.hpp"
@@ -109,7 +110,11 @@ int filter_disassemble(const Arguments& arguments) {
   const auto object = ebpf::load_object(words[0]);
   if (!object) return print(object.error()), kMisused;
   DataOutput output;
-  for (const ebpf::Program& program : object->programs) output.write(ebpf::disassemble(*object, program) + "\n");
+  for (const ebpf::Program& program : object->programs) {
+    std::istringstream lines(ebpf::disassemble(*object, program));
+    for (std::string line; std::getline(lines, line);) output.write(printable(line) + "\n");
+    output.write("\n");
+  }
   return output.finish() ? kDone : kFailed;
 }
 

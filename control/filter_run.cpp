@@ -161,8 +161,10 @@ std::string summary_text(const ebpf::FilterModule& module, const Counts& counts)
   constexpr size_t kMostEntries = 16;  // of a map; --json has all
   std::string text = counted(counts.packets, "packet") + ": ";
   for (size_t i = 0; i < counts.decisions.size(); ++i)
-    text += std::to_string(counts.decisions[i]) + " " + Counts::kDecisions[i] + (i + 1 < 4 ? ", " : "\n");
-  if (counts.not_shown > 0) text += std::to_string(counts.not_shown) + " can't be shown as Ethernet frames: excluded\n";
+    text += std::to_string(counts.decisions[i]) + " " + Counts::kDecisions[i] + (i + 1 < 4 ? ", " : "");
+  if (counts.not_shown > 0)
+    text += ", " + std::to_string(counts.not_shown) + " that can't be shown as Ethernet frames (excluded)";
+  text += "\n";
   for (size_t i = 0; i < counts.verdicts.size(); ++i)
     if (counts.verdicts[i] > 0)
       text += std::string("  ") + Counts::kVerdicts[i] + " " + std::to_string(counts.verdicts[i]) + "\n";
@@ -244,7 +246,7 @@ int filter_run(const Arguments& arguments) {
   command.texts("--map", options.maps, "'MAP: KEY = VALUE'", "an entry of a map");
   command.texts("--range", options.ranges, "CIDR[:SIDE]", "a privacy range, for modules with maps of such");
   command.integer("--packets", options.packets, 1, UINT64_MAX >> 1, "N", "stop after N packets");
-  command.flag("--json", options.json, "as JSON, with all entries of maps");
+  command.flag("--json", options.json, "as JSON, with all entries of maps but those of zeros");
   command.words(options.words, "OBJECT.bpf.o", 1, 1);
   if (const auto ended = command.ends(arguments)) return *ended;
   if (options.read.empty()) {

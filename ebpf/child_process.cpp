@@ -86,6 +86,19 @@ bool receive(int reply, const ChildLimits& limits, std::vector<uint8_t>& bytes) 
   }
 }
 
+// It has closed its end of the pipe: what is left for it to do is to end.
+bool ends_soon(pid_t child) {
+  constexpr int kSoonMs = 1000;
+  const int process = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  if (process < 0) return true;
+  pollfd ended{process, POLLIN, 0};
+  int happened = 0;
+  while ((happened = ::poll(&ended, 1, kSoonMs)) < 0 && errno == EINTR) {
+  }
+  ::close(process);
+  return happened != 0;
+}
+
 }  // namespace
 
 ChildReply run_in_child(const std::function<std::vector<uint8_t>()>& work, const ChildLimits& limits) {
@@ -107,7 +120,7 @@ ChildReply run_in_child(const std::function<std::vector<uint8_t>()>& work, const
     reply.end = std::string("no process: ") + std::strerror(errno);
     return reply;
   }
-  const bool in_time = receive(ends[0], limits, reply.bytes);
+  const bool in_time = receive(ends[0], limits, reply.bytes) && ends_soon(child);
   ::close(ends[0]);
   if (!in_time) ::kill(child, SIGKILL);
   int status = 0;

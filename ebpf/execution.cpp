@@ -15,7 +15,7 @@ ValueRange value_around(const Execution& execution, uint64_t address) noexcept {
     const uint64_t in_element = offset >> 32 ? offset % layout.stride : static_cast<uint32_t>(offset) % layout.stride;
     if (in_element >= layout.value_size) return {};
     const uint64_t element = address - in_element;
-    return {element, element + layout.value_size, layout.writable};
+    return {element, element + layout.value_size, layout.writable && (execution.writable_maps >> map & 1) != 0};
   }
   return {};
 }
@@ -33,7 +33,7 @@ uint64_t check_access(const Execution* execution, uint64_t address, uint64_t byt
                       Region expected) noexcept {
   const bool any = expected == Region::any;
   if ((any || expected == Region::packet) && inside(address, bytes, execution->data_meta, execution->data_end))
-    return address;
+    return writes == 0 || execution->packet_writable ? address : 0;
   const auto stack = reinterpret_cast<uint64_t>(execution->stack);
   if ((any || expected == Region::stack) && inside(address, bytes, stack, stack + sizeof execution->stack))
     return address;

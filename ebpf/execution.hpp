@@ -81,6 +81,11 @@ struct Execution {
   const void* tables[kMaxMaps] = {};          // LPM tables (LpmTable) in force for this batch, by map
   uint64_t generation = 0;                    // which those are
 
+  // What may be stored to: whatever else a program was seen to do, nothing is changed that its replicas rely on. Bit i:
+  // values of map i.
+  uint64_t writable_maps = 0;
+  bool packet_writable = false;
+
   int32_t step_limit = kDefaultSteps;
   uint32_t random_state = 1;  // xorshift32, never 0
   uint64_t redirect_target = 0;

@@ -84,15 +84,18 @@ const Properties& FilterModule::properties() const noexcept {
 FilterReplica::FilterReplica(const FilterModule& module, uint32_t replica, uint32_t most_bytes)
     : module_(module), execution_(std::make_unique<Execution>()) {
   module.maps().attach(*execution_, replica);
+  const Properties& properties = module.properties();
+  execution_->writable_maps = properties.own_written_maps | properties.counting_maps | properties.written_maps;
+  execution_->packet_writable = module.needs_copy();
   if (module.needs_copy()) copy_.resize(size_t{kHeadroomBytes} + most_bytes);
 }
 
 Decision FilterReplica::judge(std::span<const uint8_t> frame, int64_t time_ns) noexcept {
   PacketView view;
   view.bytes = static_cast<uint32_t>(frame.size());
-  view.time_ns = static_cast<uint64_t>(time_ns);
+  view.time_ns = static_cast<uint64_t>(std::max<int64_t>(time_ns, 1));  // 0 would ask for the machine's clock
   if (copy_.empty()) {
-    view.data = const_cast<uint8_t*>(frame.data());  // the verifier has seen that nothing is stored there
+    view.data = const_cast<uint8_t*>(frame.data());  // nothing can be stored there: packet_writable is false
   } else {
     if (frame.size() > copy_.size() - kHeadroomBytes) {
       execution_->fault = Fault::bad_access;

@@ -74,7 +74,9 @@ uint8_t* HashMap::lookup_in(const Map* map, const uint8_t* key, Execution* execu
   const auto* self = static_cast<const HashMap*>(map);
   const uint32_t found = self->find<kKeyBytes>(key);
   if (found == kNone) return nullptr;
-  if (self->lru_) self->node(found).used.store(kMarked | kLinked, std::memory_order_relaxed);
+  // Not by a store: the node may have been unlinked meanwhile.
+  uint32_t linked = kLinked;
+  if (self->lru_) self->node(found).used.compare_exchange_strong(linked, kMarked | kLinked, std::memory_order_relaxed);
   return self->value_of(found, execution->cpu);
 }
 

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -37,7 +38,15 @@ Map* map_of_type(Execution* execution, uint64_t tagged, uint32_t type) {
   return nullptr;
 }
 
+// What a helper copies costs steps like the instructions that would do it.
+void charge(Execution* execution, uint64_t bytes) {
+  constexpr uint64_t kBytesOfAStep = 64;
+  const auto most = static_cast<uint64_t>(kDefaultSteps);
+  execution->steps_left -= static_cast<int32_t>(std::min(bytes / kBytesOfAStep, most));
+}
+
 bool readable(Execution* execution, uint64_t address, uint64_t bytes) {
+  charge(execution, bytes);
   if (bytes == 0 || check_access(execution, address, bytes, 0, Region::any) != 0) return true;
   stop(execution, Fault::bad_access);
   return false;
@@ -146,6 +155,7 @@ uint64_t xdp_load_bytes(uint64_t context, uint64_t offset_64, uint64_t to, uint6
   const uint64_t offset = static_cast<uint32_t>(offset_64), bytes = static_cast<uint32_t>(bytes_64);
   if (bytes != 0 && check_access(execution, to, bytes, 1, Region::any) == 0) return stop(execution, Fault::bad_access);
   if (offset > kMaxLoadBytes || bytes > kMaxLoadBytes) return error(EFAULT);
+  charge(execution, bytes);
   if (offset + bytes > execution->data_end - execution->data) return error(EINVAL);
   std::memmove(reinterpret_cast<void*>(to), bytes_at(execution->data + offset), bytes);
   return 0;

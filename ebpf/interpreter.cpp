@@ -153,7 +153,8 @@ class Interpreter::Run {
   // The host's address, or 0. The value that was accessed last is remembered: the next access often goes there, too.
   [[gnu::always_inline]] uint64_t check(uint64_t address, uint32_t bytes, bool writes) {
     const auto stack = reinterpret_cast<uint64_t>(execution_.stack);
-    if (inside(address, bytes, execution_.data_meta, execution_.data_end) ||
+    if ((inside(address, bytes, execution_.data_meta, execution_.data_end) &&
+         (execution_.packet_writable || !writes)) ||
         inside(address, bytes, stack, stack + sizeof execution_.stack) ||
         (inside(address, bytes, value_.first, value_.end) && (value_.writable || !writes)))
       return address;
@@ -232,7 +233,8 @@ class Interpreter::Run {
     if (!helper) return stop(Fault::bad_instruction);
     registers_[0] =
         helper->function(registers_[1], registers_[2], registers_[3], registers_[4], registers_[5], &execution_);
-    return execution_.fault == Fault::none ? at + 1 : nullptr;
+    if (execution_.fault != Fault::none) return nullptr;
+    return execution_.steps_left >= 0 ? at + 1 : stop(Fault::step_limit);
   }
 
   Next call_function(const Operation* at) {

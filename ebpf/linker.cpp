@@ -34,12 +34,12 @@ int keep_log(libbpf_print_level level, const char* format, va_list arguments) {
   return length;
 }
 
-tl::unexpected<Refusal> libbpf_refuses(const char* what) {
+tl::unexpected<Refusal> libbpf_refuses(const char* what, const char* hint = "") {
   std::string text = what;
   constexpr size_t kLastLines = 3;
   for (size_t line = g_log.size() - std::min(g_log.size(), kLastLines); line < g_log.size(); ++line)
     text += (line + kLastLines >= g_log.size() && text == what ? ": " : "; ") + g_log[line];
-  return refuse(std::move(text));
+  return refuse(std::move(text), hint);
 }
 
 using Opened = std::unique_ptr<bpf_object, decltype(&bpf_object__close)>;
@@ -198,7 +198,7 @@ Expected<Object> link_object(std::span<const uint8_t> bytes, const std::string& 
   ::libbpf_set_print(keep_log);
   const std::vector<uint8_t> shown = without_slot_relocations(bytes, *elf);
   const Opened opened(bpf_object__open_mem(shown.data(), shown.size(), nullptr), bpf_object__close);
-  if (!opened) return libbpf_refuses("the object can't be opened");
+  if (!opened) return libbpf_refuses("the object can't be opened", "compile it with clang -O2 -g -target bpf");
 
   Object object;
   object.name = name;

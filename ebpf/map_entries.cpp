@@ -1,5 +1,6 @@
 #include "ebpf/map_entries.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -67,6 +68,9 @@ std::optional<uint64_t> port_key(std::string_view text) {
   if (!protocol && slash != std::string_view::npos) protocol = number(name);
   if (slash != std::string_view::npos) port = number(text.substr(slash + 1));
   if (!protocol || *protocol > 255 || !port || *port > 65535) return std::nullopt;
+  constexpr uint64_t kWithPorts[] = {6, 17, 33, 132, 136};
+  const bool has_ports = std::find(std::begin(kWithPorts), std::end(kWithPorts), *protocol) != std::end(kWithPorts);
+  if (*port != 0 && !has_ports) return std::nullopt;  // such an entry would never be met
   return TRAMA_PORT_KEY(*protocol, *port);
 }
 
@@ -99,8 +103,9 @@ Expected<Buffer> key_of(const MapSpec& spec, std::string_view text) {
     return Buffer(address->bytes.begin(), address->bytes.begin() + static_cast<int64_t>(address->size));
   }
   if (const auto value = port_key(text); value && spec.key_size == 4) return *number_bytes(*value, 4);
-  return refuse("the key is not understood",
-                "keys are numbers, addresses, PROTOCOL/PORT as in tcp/443, or hex: and bytes");
+  return refuse(
+      "the key is not understood",
+      "keys are numbers, addresses, PROTOCOL/PORT as in tcp/443 (tcp, udp, dccp, sctp, udplite), or hex: and bytes");
 }
 
 Expected<Buffer> value_of(const Object& object, const MapSpec& spec, std::string_view text) {
@@ -148,7 +153,7 @@ class Setter {
     const auto parts = split(text);
     if (!parts) return refuse("not \"MAP: KEY = VALUE\"", kHowToWrite);
     Map* const map = maps_.find(parts->map);
-    if (!map || map->spec().section != Section::none) return no_map(std::string(parts->map));
+    if (!map || map->spec().section != Section::none) return no_map();
     return set(*map, *parts).map_error([map](Refusal refusal) {
       refusal.text = "map " + map->spec().name + ": " + refusal.text;
       return refusal;
@@ -181,11 +186,12 @@ class Setter {
     }
   }
 
-  tl::unexpected<Refusal> no_map(const std::string& name) const {
+  // What stands before the colon may be the beginning of an address.
+  tl::unexpected<Refusal> no_map() const {
     std::string names;
     for (const MapSpec& spec : object_.maps)
       if (spec.section == Section::none) names += (names.empty() ? "" : ", ") + spec.name;
-    return refuse("the object has no map " + name, names.empty() ? "it has none at all" : "it has " + names);
+    return refuse("it names no map of the object", names.empty() ? "it has none at all" : "it has " + names);
   }
 
   const Object& object_;

@@ -46,6 +46,14 @@ const char* map_type_name(uint32_t type) noexcept {
   return type < std::size(kNames) ? kNames[type] : nullptr;
 }
 
+// With what is kept beside each entry. Sizes that make_map() refuses count as nothing.
+uint64_t most_bytes_of(const MapSpec& spec, uint32_t replicas) {
+  constexpr uint64_t kBesideEntry = 16;
+  if (spec.type == BPF_MAP_TYPE_RINGBUF || spec.value_size > kMaxMapBytes || spec.key_size > kMaxMapBytes) return 0;
+  const uint64_t entry = (uint64_t{spec.value_size} + 7) * replicas + spec.key_size + kBesideEntry;
+  return spec.max_entries > kMaxMapBytes / entry ? 0 : entry * spec.max_entries;
+}
+
 MadeMap make_map(const MapSpec& spec, uint32_t index, uint32_t replicas, Epochs& epochs) {
   constexpr uint64_t kMaxKeyBytes = 512;
   const uint64_t value_bytes = (uint64_t{spec.value_size} + 7) * replicas;
@@ -79,7 +87,10 @@ Expected<std::unique_ptr<Maps>> Maps::create(const Object& object, uint32_t repl
   if (object.maps.size() > kMaxMaps) return refuse("an object has at most " + std::to_string(kMaxMaps) + " maps");
   std::unique_ptr<Maps> made(new Maps);
   for (uint32_t replica = 0; replica < replicas; ++replica) made->readers_.push_back(made->epochs_.add_reader());
+  uint64_t bytes = 0;
   for (uint32_t index = 0; index < object.maps.size(); ++index) {
+    bytes += most_bytes_of(object.maps[index], replicas);
+    if (bytes > kMaxMapBytes) return refuse("the object's maps take more than 1 GiB", "make max_entries smaller");
     MadeMap map = make_map(object.maps[index], index, replicas, made->epochs_);
     if (!map) return tl::unexpected(map.error());
     if (auto* lpm = dynamic_cast<LpmMap*>(map->get())) lpm->belongs_to(*made);

@@ -199,7 +199,8 @@ TEST(MapEntries, SayWhatIsWrongAndNeverRepeatKeyOrValue) {
       {"ranges_v4: hex:0a0 = 1", "pairs"},
       {"ranges_v4: hex:0a0b0c0d = 1", "4 bytes"},
       {"verdicts: 3 = hex:00", "16"},
-      {".rodata.trama: 0 = 1", "no map .rodata.trama"}};
+      {".rodata.trama: 0 = 1", "names no map"},
+      {"10.11.12.13:443 = 1", "names no map"}};
   for (const auto& [entry, expected] : cases) {
     SCOPED_TRACE(entry);
     const std::string said = refusal("privacy_ranges", {.entries = {"ranges_v4: 11.0.0.0/8 = 1", entry}});
@@ -249,6 +250,92 @@ TEST(FilterModule, EveryVerdictHasItsMeaning) {
     Judge judge(*module);
     EXPECT_EQ(judge(frame(1, 2)), one.decision);
   }
+}
+
+// A pointer to the caller's stack, moved by its distance from the packet, is a pointer into the packet, which the
+// verifier doesn't see.
+std::vector<bpf_insn> stores_behind_the_verifiers_back(int target_register) {
+  return Assembler()
+      .load(BPF_W, 6, 1, offsetof(xdp_md, data))
+      .load(BPF_W, 7, 1, offsetof(xdp_md, data_end))
+      .mov(8, 6)
+      .add_imm(8, 34)
+      .jump(BPF_JGT, 8, 7, "out")
+      .store_imm(BPF_DW, 10, -8, 0)
+      .store_imm(BPF_DW, 10, -16, 0)
+      .map_value(9, 0, 0)
+      .mov(1, 10)
+      .add_imm(1, -8)
+      .mov(2, target_register)
+      .call("store")
+      .label("out")
+      .mov_imm(0, XDP_PASS)
+      .exit()
+      .label("store")
+      .mov(3, 2)
+      .alu(BPF_SUB, 3, 1)
+      .alu(BPF_ADD, 1, 3)
+      .store_imm(BPF_B, 1, 4, 0x5a)
+      .mov_imm(0, 0)
+      .exit()
+      .code();
+}
+
+TEST(FilterModule, StoresOnlyWhereTheVerifierSawItStore) {
+  const std::pair<const char*, int> targets[] = {{"the packet", 6}, {"a shared map", 9}};
+  for (const auto& [name, target_register] : targets) {
+    SCOPED_TRACE(name);
+    Object object = object_of({stores_behind_the_verifiers_back(target_register)});
+    object.maps = {map_spec("shared", BPF_MAP_TYPE_ARRAY, 4, 8, 1)};
+    auto module = FilterModule::make(std::move(object), {});
+    ASSERT_TRUE(module) << describe(module.error());
+    ASSERT_FALSE((*module)->needs_copy());
+    FilterReplica replica(**module, 0, kMostBytes);
+    const PacketBytes bytes = frame(1, 2);
+    const CapturedPacket packet(bytes);
+    replica.begin_batch();
+    EXPECT_EQ(replica.judge({packet.data(), packet.captured()}, 0), Decision::fault);
+    replica.end_batch();
+    EXPECT_EQ(replica.fault(), Fault::bad_access);
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), packet.data()));
+    EXPECT_EQ((*module)->maps()[0].read(bytes_of(uint32_t{0})), bytes_of(uint64_t{0}));
+  }
+}
+
+TEST(FilterModule, WhatAHelperCopiesCostsSteps) {
+  constexpr uint32_t kValueBytes = 1 << 16;
+  Object object = object_of({Assembler()
+                                 .store_imm(BPF_W, 10, -4, 0)
+                                 .store_imm(BPF_W, 10, -8, 1)
+                                 .label("again")
+                                 .lookup(0, -8)
+                                 .jump_imm(BPF_JEQ, 0, 0, "out")
+                                 .map(1, 0)
+                                 .mov(2, 10)
+                                 .add_imm(2, -4)
+                                 .mov(3, 0)
+                                 .mov_imm(4, 0)
+                                 .call(BPF_FUNC_map_update_elem)
+                                 .jump_imm(BPF_JEQ, 0, 0, "again")
+                                 .label("out")
+                                 .mov_imm(0, XDP_PASS)
+                                 .exit()
+                                 .code()});
+  object.maps = {map_spec("large", BPF_MAP_TYPE_ARRAY, 4, kValueBytes, 2)};
+  Sandbox sandbox(std::move(object));
+  sandbox.run();
+  EXPECT_EQ(sandbox.fault(), Fault::step_limit);
+  // 64 bytes a step: about a thousand copies, where the instructions alone would allow for a hundred thousand.
+  EXPECT_GT(sandbox.execution->steps_left, -2 * static_cast<int32_t>(kValueBytes / 64));
+}
+
+TEST(FilterModule, MapsTogetherAreLimited) {
+  Object object = object_of({exit_with(XDP_PASS)});
+  for (int i = 0; i < 3; ++i)
+    object.maps.push_back(map_spec("large", BPF_MAP_TYPE_ARRAY, 4, 4096, 100'000));
+  const auto maps = Maps::create(object, 1);
+  ASSERT_FALSE(maps);
+  EXPECT_THAT(describe(maps.error()), HasSubstr("more than 1 GiB"));
 }
 
 }  // namespace

@@ -79,6 +79,8 @@ class Sandbox {
   }
 
   uint64_t run(const TestPacket& packet, uint32_t program = 0) {
+    execution->writable_maps = ~uint64_t{0};
+    execution->packet_writable = true;
     maps->begin_batch(*execution);
     execution->show(packet.view());
     const uint64_t verdict = interpreter.run(program, *execution);

@@ -165,7 +165,7 @@ TEST(Xdp, SaysWhatIsWrong) {
       {of_tests("redirects"), "redirect"},
       {shipped("privacy_ranges") + "program = \"other\"", "no program other"},
       {shipped("privacy_ranges") + "ranges = [\"10.0.0.1/8\"]", "10.0.0.0/8"},
-      {shipped("privacy_ranges") + "maps = [\"range: 1 = 2\"]", "no map range"},
+      {shipped("privacy_ranges") + "maps = [\"range: 1 = 2\"]", "names no map"},
       {shipped("ports") + "ranges = [\"10.0.0.0/8\"]", "ranges_v4"},
       {shipped("ports") + "drop = \"never\"", "drop"}};
   for (const auto& [parameters, expected] : cases) {
