@@ -331,8 +331,7 @@ TEST(FilterModule, WhatAHelperCopiesCostsSteps) {
 
 TEST(FilterModule, MapsTogetherAreLimited) {
   Object object = object_of({exit_with(XDP_PASS)});
-  for (int i = 0; i < 3; ++i)
-    object.maps.push_back(map_spec("large", BPF_MAP_TYPE_ARRAY, 4, 4096, 100'000));
+  for (int i = 0; i < 3; ++i) object.maps.push_back(map_spec("large", BPF_MAP_TYPE_ARRAY, 4, 4096, 100'000));
   const auto maps = Maps::create(object, 1);
   ASSERT_FALSE(maps);
   EXPECT_THAT(describe(maps.error()), HasSubstr("more than 1 GiB"));
