@@ -1,5 +1,4 @@
-// What one replica needs to run programs: a plain struct that machine code reaches through one pinned register, with
-// offsetof(Execution, member). Standard layout; one thread at a time.
+// What one replica needs to run programs: a plain struct of standard layout. One thread at a time.
 //
 //   Execution execution;
 //   maps.attach(execution, replica);          // once
@@ -69,17 +68,14 @@ struct Execution {
   Fault fault = Fault::none;
   uint32_t tail_calls = 0;
   uint32_t events_used = 0;        // bytes of events[]
-  uint32_t fault_instruction = 0;  // of the interpreter; the JIT leaves it alone
-  uint32_t fault_program = 0;      // the same
+  uint32_t fault_instruction = 0;  // where it faulted
+  uint32_t fault_program = 0;
 
   uint32_t cpu = 0;  // the replica: which copy of per-CPU maps is its own
   uint32_t map_count = 0;
-  Map* const* maps = nullptr;                 // by index
-  const void* const* tail_entries = nullptr;  // JIT: where a tail call into program i goes on
-  uint64_t host_stack = 0;                    // JIT: the stack pointer to restore at a fault
-  uint64_t scratch[4] = {};                   // JIT: whatever it likes
-  const void* tables[kMaxMaps] = {};          // LPM tables (LpmTable) in force for this batch, by map
-  uint64_t generation = 0;                    // which those are
+  Map* const* maps = nullptr;         // by index
+  const void* tables[kMaxMaps] = {};  // LPM tables (LpmTable) in force for this batch, by map
+  uint64_t generation = 0;            // which those are
 
   // What may be stored to: whatever else a program was seen to do, nothing is changed that its replicas rely on. Bit i:
   // values of map i.

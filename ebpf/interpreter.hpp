@@ -1,5 +1,4 @@
-// Runs programs instruction by instruction, checking every access. What runs where there is no JIT, and the judge of
-// the JIT: it knows nothing of what the verifier has proven.
+// Runs programs instruction by instruction, checking every access. It relies on no proof of the verifier.
 //
 // It may be given code that the verifier refuses; what makes no sense is then a fault. Registers that were never
 // written are 0, and so is a frame of the stack when its function begins.

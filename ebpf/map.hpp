@@ -35,7 +35,7 @@ class LpmList;
 constexpr uint64_t kMaxMapBytes = 1ull << 30;  // of one map's values and keys
 constexpr uint32_t kMaxReplicas = 256;
 
-// Where values lie. Element i of copy c: values + c * copy_bytes + i * stride. For machine code that looks up arrays.
+// Where values lie. Element i of copy c: values + c * copy_bytes + i * stride.
 struct MapLayout {
   uint8_t* values = nullptr;
   uint64_t copy_bytes = 0;  // 0: one copy for all replicas
@@ -50,8 +50,8 @@ struct MapLayout {
   uint8_t* own_copy(uint32_t cpu) const noexcept { return values + copy_bytes * cpu; }
 };
 
-// The value of a key, or null. The key's bytes must be readable; nothing is checked. What machine code calls once
-// map and key are proven, and the fastest way for this very map (its type and key size).
+// The value of a key, or null. The key's bytes must be readable; nothing is checked. The fastest way for
+// this very map (its type and key size).
 using LookupFunction = uint8_t* (*)(const Map* map, const uint8_t* key, Execution* execution);
 
 using Bytes = std::span<const uint8_t>;

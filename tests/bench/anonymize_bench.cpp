@@ -16,6 +16,7 @@
 #include "control/bench/window.hpp"
 #include "modules/support/crypto_pan.hpp"
 #include "modules/support/privacy_ranges.hpp"
+#include "tests/bench/interleaved.hpp"
 #include "tests/bench/traffic_pairs.hpp"
 
 namespace trama {
@@ -167,15 +168,7 @@ void register_all() {
 }  // namespace trama
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments{argv[0], "--benchmark_enable_random_interleaving=true",
-                                     "--benchmark_repetitions=9", "--benchmark_report_aggregates_only=true",
-                                     "--benchmark_min_time=0.2"};
-  arguments.insert(arguments.end(), argv + 1, argv + argc);  // later ones win
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  auto count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+  if (!trama::initialize_interleaved(argc, argv)) return 2;
   if (!trama::results_agree()) {
     std::fputs("CryptoPan and OpenSSL give different addresses\n", stderr);
     return 1;

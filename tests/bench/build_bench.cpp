@@ -8,6 +8,7 @@
 
 #include "control/bench/graphblas.hpp"
 #include "modules/support/traffic_matrix.hpp"
+#include "tests/bench/interleaved.hpp"
 #include "tests/bench/traffic_pairs.hpp"
 
 namespace trama {
@@ -65,15 +66,7 @@ void graphblas_build(benchmark::State& state, bool skewed) {
 }  // namespace trama
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments{argv[0], "--benchmark_enable_random_interleaving=true",
-                                     "--benchmark_repetitions=9", "--benchmark_report_aggregates_only=true",
-                                     "--benchmark_min_time=0.2"};
-  arguments.insert(arguments.end(), argv + 1, argv + argc);  // later ones win
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  auto count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+  if (!trama::initialize_interleaved(argc, argv)) return 2;
   if (!trama::start_graphblas()) return 1;
 
   using trama::IndexOrder;

@@ -9,6 +9,7 @@
 #include "libclient/formats/blob.hpp"
 #include "libclient/formats/compact.hpp"
 #include "modules/support/traffic_matrix.hpp"
+#include "tests/bench/interleaved.hpp"
 #include "tests/bench/traffic_pairs.hpp"
 
 namespace trama {
@@ -103,15 +104,7 @@ void read(benchmark::State& state, bool skewed) {
 }  // namespace trama
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments{argv[0], "--benchmark_enable_random_interleaving=true",
-                                     "--benchmark_repetitions=9", "--benchmark_report_aggregates_only=true",
-                                     "--benchmark_min_time=0.1"};
-  arguments.insert(arguments.end(), argv + 1, argv + argc);  // later ones win
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  auto count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+  if (!trama::initialize_interleaved(argc, argv)) return 2;
 
   for (const bool skewed : {false, true}) {
     const std::string traffic = skewed ? "/Z" : "/U";
