@@ -40,3 +40,11 @@ if(TRAMA_SANITIZE)
     target_compile_options(trama_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
   endif()
 endif()
+
+# What runs once a run (command line, graph files, JSON) and not for each packet: instrumented, it takes three times as
+# long to optimize as it will ever run.
+if(TRAMA_SANITIZE)
+  set(TRAMA_SETUP_OPTIMIZATION -O0)
+else()
+  set(TRAMA_SETUP_OPTIMIZATION "")
+endif()
