@@ -101,7 +101,7 @@ RunLoop::RunLoop(Runtime& runtime, Services& services, const RunLoopOptions& opt
       options_(options),
       report_(services.get<RunReport>()),
       exclusion_input_(services.get<ExclusionInput>()),
-      exclusion_lists_(services.get<ExclusionLists>()),
+      rules_(services.get<RulesInForce>()),
       progress_(!options.quiet && is_terminal(STDERR_FILENO)) {}
 
 void RunLoop::run(RunSignals& signals, const std::function<void(double)>& say_so_far) {
@@ -165,7 +165,7 @@ void RunLoop::reload_exclusions() {
     return print_warning("the exclusion ranges stay as they were");
   }
   const std::string number = counted((*ranges)->size(), "exclusion range");
-  auto published = exclusion_lists_->publish(std::move(*ranges));
+  auto published = rules_->set_ranges(std::move(*ranges));
   if (!published) {
     print(published.error());
     return print_warning("the exclusion ranges stay as they were");

@@ -9,7 +9,7 @@
 #include "engine/runtime.hpp"
 #include "engine/services.hpp"
 #include "modules/support/exclusion_input.hpp"
-#include "modules/support/provenance.hpp"
+#include "modules/support/rules.hpp"
 #include "modules/support/run_report.hpp"
 
 namespace trama {
@@ -59,7 +59,7 @@ class RunLoop {
   const RunLoopOptions options_;
   std::shared_ptr<RunReport> report_;
   std::shared_ptr<ExclusionInput> exclusion_input_;
-  std::shared_ptr<ExclusionLists> exclusion_lists_;
+  std::shared_ptr<RulesInForce> rules_;
   ProgressLine progress_;
   int64_t started_ns_ = 0;
   bool stopping_ = false, interrupted_ = false;

@@ -21,6 +21,9 @@ struct Message {
   Message(const Message&) = delete;
   Message& operator=(const Message&) = delete;
   virtual ~Message() = default;
+  // Called when nobody holds the message any more and before its buffer is used again, from whichever thread let go
+  // last: for what it refers to outside of itself.
+  virtual void let_go() noexcept {}
 
   uint64_t seq = 0;    // the number in its domain, without holes; set by the engine when an opening stage pushes it
   bool skip = false;   // its work was given up, or nothing is left in it: number, credit and tally still go on

@@ -99,7 +99,9 @@ class OutputBase {
     if (domain.numbers.arrive(message.seq) && domain.observer) domain.observer->retired(message);
   }
   static void give_back(Message* message) {
-    if (message->readers_.fetch_sub(1, std::memory_order_acq_rel) == 1) message->home_->give_back(message);
+    if (message->readers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    message->let_go();
+    message->home_->give_back(message);
   }
 
   std::vector<Way> ways_;  // readers that may lose first, so that the number lives until this stage has let go

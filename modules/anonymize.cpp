@@ -15,7 +15,6 @@
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/key_file.hpp"
-#include "modules/support/provenance.hpp"
 #include "modules/support/run_report.hpp"
 #include "modules/support/window_anonymizer.hpp"
 
@@ -46,36 +45,35 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
     const auto report = context.services.get<RunReport>();
     if (parameters.clear) {
       report->say({Severity::warning, {}, "original addresses are written, as asked for", ""});
-      return factory(nullptr, identities->add({"none", "", {}}));
+      return factory(
+          std::make_shared<const AnonymizationKey>(AnonymizationKey{identities->add({"none", "", {}}), nullptr}));
     }
 
     const bool ephemeral = parameters.key_file.empty();
-    auto loaded = ephemeral ? Key::random() : Key::load(parameters.key_file);
-    if (!loaded) return tl::unexpected(std::move(loaded.error()));
-    const auto key = std::make_shared<const Key>(std::move(*loaded));
+    auto key = ephemeral ? Key::random() : Key::load(parameters.key_file);
+    if (!key) return tl::unexpected(std::move(key.error()));
     if (ephemeral)
       report->say({Severity::note,
                    {},
                    "addresses are anonymized under a key made for this run and then forgotten (fingerprint " +
                        key->fingerprint() + ")",
                    "give --key FILE where results must match those of other runs"});
-    const uint32_t id = identities->add(
-        {"crypto-pan-aes128", key->fingerprint(), [key](std::string_view text) { return key->hmac_sha256_hex(text); }});
-    return factory(std::make_shared<const CryptoPan>(key->bytes()), id);
+    context.services.get<KeyRotation>()->allow(identities, context.services.get<RulesInForce>());
+    return factory(make_anonymization_key(std::move(*key), *identities));
   }
-  Anonymize(std::shared_ptr<const CryptoPan> crypto_pan, uint32_t key, const ReplicaContext& context)
-      : crypto_pan_(std::move(crypto_pan)), key_(key) {
-    if (crypto_pan_) anonymizer_.emplace(*crypto_pan_, context.sizes.window_items);
+  Anonymize(std::shared_ptr<const AnonymizationKey> key, const ReplicaContext& context) : key_(std::move(key)) {
+    if (key_->crypto_pan) anonymizer_.emplace(context.sizes.window_items);
   }
 
   Step process(Window& in, Output<AnonymizedWindow>& out) override {
     AnonymizedWindow& anonymized = *out.follow(in);
     anonymized.take_over(in);
-    anonymized.key = key_;
+    const AnonymizationKey& key = in.rules && in.rules->key ? *in.rules->key : *key_;
+    anonymized.key = key.id;
     anonymized.pairs = in.pairs;
     if (anonymizer_) {
-      anonymized.is_summed = anonymizer_->anonymize(in.source, in.destination, in.pairs, anonymized.source,
-                                                    anonymized.destination, anonymized.summed);
+      anonymized.is_summed = anonymizer_->anonymize(*key.crypto_pan, in.source, in.destination, in.pairs,
+                                                    anonymized.source, anonymized.destination, anonymized.summed);
     } else {
       anonymized.is_summed = false;
       std::memcpy(anonymized.source, in.source, in.pairs * sizeof(uint32_t));
@@ -87,15 +85,14 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
   }
 
  private:
-  static StageFactory factory(std::shared_ptr<const CryptoPan> crypto_pan, uint32_t key) {
-    return [crypto_pan, key](const ReplicaContext& context) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Anonymize>(crypto_pan, key, context);
+  static StageFactory factory(std::shared_ptr<const AnonymizationKey> key) {
+    return [key](const ReplicaContext& context) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Anonymize>(key, context);
     };
   }
 
-  std::shared_ptr<const CryptoPan> crypto_pan_;  // null: addresses in clear, as asked for
-  const uint32_t key_;
-  std::optional<WindowAnonymizer> anonymizer_;
+  const std::shared_ptr<const AnonymizationKey> key_;  // while the rules name no other
+  std::optional<WindowAnonymizer> anonymizer_;         // none: addresses in clear, as asked for
 };
 
 REGISTER_STAGE(Anonymize);

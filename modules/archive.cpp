@@ -13,7 +13,6 @@
 #include "modules/messages.hpp"
 #include "modules/support/archive_writer.hpp"
 #include "modules/support/matrix_encodings.hpp"
-#include "modules/support/provenance.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
 
@@ -37,7 +36,6 @@ const char* name_of(Compression compression) {
 // What the stage shares with the command and with other stages.
 struct Surroundings {
   std::shared_ptr<KeyIdentities> keys;
-  std::shared_ptr<ExclusionLists> exclusions;
   std::shared_ptr<RunIdentity> identity;
   std::shared_ptr<RunReport> report;
 };
@@ -67,8 +65,8 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     if (const auto writer = services.get<MatrixEncodings>()->other_than(MatrixEncoding::blob))
       return failure("`" + writer->stage + "` writes compact matrices, but `" + context.name + "` takes blobs",
                      "take `encoding` out: what readers of archives open are blobs", writer->place);
-    const Surroundings surroundings{services.get<KeyIdentities>(), services.get<ExclusionLists>(),
-                                    services.get<RunIdentity>(), services.get<RunReport>()};
+    const Surroundings surroundings{services.get<KeyIdentities>(), services.get<RunIdentity>(),
+                                    services.get<RunReport>()};
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Archive>(parameters, surroundings, replica);
     });
@@ -78,7 +76,6 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
         sensor_(parameters.sensor),
         directory_(parameters.directory),
         around_(std::move(surroundings)),
-        reader_(around_.exclusions->add_reader()),
         control_(context.control),
         writer_({parameters.directory, context.sizes.window_items, parameters.windows_per_archive,
                  parameters.sync_windows}),
@@ -140,11 +137,19 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     entry.last_ns = window.last_ns;
     entry.closed_by = window.closed_by;
     entry.key = key.fingerprint;
-    entry.exclusions = around_.exclusions->digest(window.exclusions, key);
-    reader_.passed(window.exclusions);
+    entry.exclusions = digest_of(window, key);
     entry.verdicts = verdicts_of(window.tally);
     entry.dropped = {window.tally.dropped_kernel, window.tally.dropped_nic, window.tally.dropped_ring};
     return entry;
+  }
+
+  // Worked out anew only where key or rules are others than those of the window before.
+  const std::string& digest_of(const SerializedMatrix& window, const KeyIdentity& key) {
+    const DigestOf wanted{window.judged ? window.rules.id() : 0, window.key};
+    if (digest_.empty() || wanted != digest_of_)
+      digest_ = window.judged && window.rules ? window.rules->digest(key) : Rules().digest(key);
+    digest_of_ = wanted;
+    return digest_;
   }
 
   // The first failure ends the run: what follows would be lost as well.
@@ -159,11 +164,13 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
   const uint64_t window_packets_;
   const std::string sensor_, directory_;
   const Surroundings around_;
-  ExclusionLists::Reader reader_;
   EngineControl& control_;
   ArchiveWriter writer_;
   VerdictCounts tail_;
   bool failed_ = false;
+  using DigestOf = std::pair<uint32_t, uint32_t>;  // rules and key
+  DigestOf digest_of_;
+  std::string digest_;                   // of the window before
   SideThread<SerializedMatrix> thread_;  // last: it uses all of the above
 };
 

@@ -10,7 +10,6 @@
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/exclusion_input.hpp"
-#include "modules/support/provenance.hpp"
 
 namespace trama {
 namespace {
@@ -36,28 +35,29 @@ class Exclude final : public Stage<AddressBatch, AddressBatch> {
                                    .changes_input = true};
 
   static tl::expected<StageFactory, Diagnostics> make(const Parameters& parameters, const SetupContext& context) {
-    auto lists = context.services.get<ExclusionLists>();
+    auto rules = context.services.get<RulesInForce>();
     auto input = context.services.get<ExclusionInput>();
     // One list is in force at a time, for the whole graph.
     if (input->is_set())
       return tl::unexpected(Diagnostics{
           {Severity::error, context.place, "a second stage that excludes", "put all ranges into one of them"}});
+    rules->add_judge();
     input->set({parameters.ranges, parameters.ranges_place, parameters.files});
     if (!parameters.ranges.empty() || !parameters.files.empty()) {
       auto ranges = input->read();
       if (!ranges) return tl::unexpected(std::move(ranges.error()));
-      if (auto published = lists->publish(*ranges); !published) return tl::unexpected(Diagnostics{published.error()});
+      if (auto published = rules->set_ranges(*ranges); !published)
+        return tl::unexpected(Diagnostics{published.error()});
     }
-    return StageFactory([lists](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Exclude>(lists, replica.sizes.batch_items);
+    return StageFactory([](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Exclude>(replica.sizes.batch_items);
     });
   }
-  Exclude(std::shared_ptr<ExclusionLists> lists, size_t batch_items)
-      : lists_(std::move(lists)), excluded_(batch_items) {}
+  explicit Exclude(size_t batch_items) : excluded_(batch_items) {}
 
   Step process(AddressBatch& in, Output<AddressBatch>& out) override {
-    const PrivacyRanges& ranges = lists_->list(in.list_in_force);
-    in.exclusions = in.list_in_force;
+    const PrivacyRanges& ranges = *in.rules->ranges;
+    ++in.judges;
     if (!ranges.empty() && in.pairs > 0 &&
         ranges.mark(in.source.data(), in.destination.data(), in.pairs, excluded_.data()) > 0)
       take_out(in);
@@ -84,7 +84,6 @@ class Exclude final : public Stage<AddressBatch, AddressBatch> {
     batch.pairs = kept;
   }
 
-  std::shared_ptr<ExclusionLists> lists_;
   std::vector<uint8_t> excluded_;
 };
 

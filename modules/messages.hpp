@@ -7,6 +7,7 @@
 // which an original address could reach a matrix without a stage that was asked for it.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "modules/support/capture_reader.hpp"
 #include "modules/support/lazy_memory.hpp"
 #include "modules/support/packet.hpp"
+#include "modules/support/rules.hpp"
 #include "modules/support/tallied.hpp"
 #include "modules/support/traffic_matrix.hpp"
 
@@ -28,11 +30,22 @@ struct PacketBatch : TalliedMessage {
   static constexpr const char* kName = "PacketBatch";
   explicit PacketBatch(const Sizes& sizes) : packets(sizes.batch_items) {}
 
+  // A live source's packets lie in memory of the kernel or of a device, which it gives back when the batches that point
+  // there are gone.
+  void let_go() noexcept override {
+    if (lease) lease->fetch_sub(1, std::memory_order_release);
+    lease = nullptr;
+    rules.give_back();
+  }
+
   size_t count = 0;             // valid packets
-  std::vector<Packet> packets;  // they point into `block`
+  std::vector<Packet> packets;  // they point into `block`, or into what `lease` stands for
   PacketBlock block;
-  uint32_t exclusions = 0;  // the list in force when it entered (modules/support/provenance.hpp)
-  bool synthetic = false;   // made by the generator: nobody's addresses
+  std::atomic<uint32_t>* lease = nullptr;  // batches that still point there; owned by the source
+  int64_t received_ns = 0;                 // when a live source handed it out, CLOCK_MONOTONIC; 0: not live
+  RulesShare rules;                        // in force when it entered
+  uint32_t judges = 0;                     // stages that have judged it by them
+  bool synthetic = false;                  // made by the generator: nobody's addresses
 };
 
 // What is left of a batch: the address pairs of its counted packets, and every packet's verdict. Same number.
@@ -43,11 +56,13 @@ struct AddressBatch : TalliedMessage {
         destination(sizes.batch_items),
         time_ns(sizes.batch_items),
         verdicts(sizes.batch_items) {}
+  void let_go() noexcept override { rules.give_back(); }
 
   size_t count = 0;              // packets
   size_t pairs = 0;              // counted ones
-  uint32_t list_in_force = 0;    // the exclusion list that its packets are to be judged by
-  uint32_t exclusions = 0;       // the one they were judged by; 0: none, as without an `exclude` on the way
+  int64_t received_ns = 0;       // as PacketBatch's
+  RulesShare rules;              // in force when it entered
+  uint32_t judges = 0;           // stages that have judged it by them
   std::vector<uint32_t> source;  // `pairs` addresses; 1.2.3.4 is 0x01020304
   std::vector<uint32_t> destination;
   std::vector<int64_t> time_ns;   // of the counted packets
@@ -58,17 +73,21 @@ struct AddressBatch : TalliedMessage {
 // What every form of a window carries along. The tally is that of all packets seen while it was filled.
 // `skip` without pairs is the tail: packets seen after the last window. Number: the window's.
 struct WindowMessage : TalliedMessage {
+  void let_go() noexcept override { rules.give_back(); }
+
   int64_t first_ns = 0, last_ns = 0;  // earliest and latest time of its pairs
   ClosedBy closed_by = ClosedBy::full;
-  uint32_t exclusions = 0;  // the list that all its packets were judged by
-  uint32_t key = 0;         // what its addresses were anonymized under; set by the anonymizing stage
+  RulesShare rules;     // that it was filled under
+  bool judged = false;  // all its packets have met every stage that judges by them
+  uint32_t key = 0;     // what its addresses were anonymized under (KeyIdentities); set by the anonymizing stage
 
   void take_over(const WindowMessage& from) {
     tally = from.tally;
     first_ns = from.first_ns;
     last_ns = from.last_ns;
     closed_by = from.closed_by;
-    exclusions = from.exclusions;
+    rules = from.rules;
+    judged = from.judged;
     key = from.key;
     items = from.items;
   }

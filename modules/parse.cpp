@@ -25,9 +25,10 @@ class Parse final : public Stage<PacketBatch, AddressBatch> {
   Step process(PacketBatch& in, Output<AddressBatch>& out) override {
     AddressBatch& addresses = *out.follow(in);
     addresses.tally = in.tally;  // what the source has lost before this batch
-    addresses.list_in_force = in.exclusions;
-    addresses.exclusions = 0;
+    addresses.rules = in.rules;
+    addresses.judges = in.judges;
     addresses.count = in.count;
+    addresses.received_ns = in.received_ns;
     size_t pairs = 0;
     for (size_t i = 0; i < in.count; ++i) {
       if (i + kAhead < in.count) __builtin_prefetch(in.packets[i + kAhead].data);

@@ -16,7 +16,6 @@
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/input_paths.hpp"
-#include "modules/support/provenance.hpp"
 #include "modules/support/run_report.hpp"
 
 namespace trama {
@@ -26,7 +25,7 @@ namespace {
 struct Inputs {
   std::vector<std::string> paths;
   std::shared_ptr<RunReport> report;
-  std::shared_ptr<ExclusionLists> exclusions;
+  std::shared_ptr<RulesInForce> rules;
   uint64_t packets_wanted;
 };
 
@@ -60,7 +59,7 @@ class Pcap final : public Stage<void, PacketBatch> {
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
     auto inputs = std::make_shared<Inputs>();
     inputs->report = context.services.get<RunReport>();
-    inputs->exclusions = context.services.get<ExclusionLists>();
+    inputs->rules = context.services.get<RulesInForce>();
     inputs->packets_wanted = parameters.packets == 0 ? UINT64_MAX : parameters.packets;
     for (const std::string& path : parameters.files) {
       auto expanded = expand_inputs({path});
@@ -137,7 +136,9 @@ class Pcap final : public Stage<void, PacketBatch> {
     batch_->items = static_cast<uint32_t>(count);
     batch_->tally = {};
     batch_->synthetic = false;
-    batch_->exclusions = inputs_->exclusions->current();
+    batch_->rules = inputs_->rules->current();
+    batch_->judges = 0;
+    batch_->received_ns = 0;
     out.push(std::exchange(batch_, nullptr));
   }
 

@@ -3,46 +3,58 @@
 //   [graph]
 //   window_packets = 131072
 //   links = ["in_order -> stamp", "stamp -> anonymize -> build"]
+//   [stages.stamp]
+//   window_timeout = 60   # seconds; live: a window is closed so long after its first pair, full or not; 0: never
 //
 // AddressBatch -> Window. Serial, needs batches in order, and opens the domain of window numbers. A packet that is not
 // counted belongs to the window being filled when it arrives, in packet order, also when the window ends inside a
-// batch. A new exclusion list closes the window being filled at the batch where it takes effect. What is left at the
-// end goes on as a partial window; packets seen after the last pair go on in a skip without pairs, the tail.
+// batch. Other rules (exclusions, key, a wish to see the window) close the window being filled at the batch where they
+// take effect. What is left at the end goes on as a partial window; packets seen after the last pair go on in a skip
+// without pairs, the tail.
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
-#include "modules/support/provenance.hpp"
 
 namespace trama {
 namespace {
 
 class Stamp final : public Stage<AddressBatch, Window> {
  public:
-  using Parameters = NoParameters;
+  struct Parameters {
+    double window_timeout = 0;
+    void bind(ParameterBinder& binder) {
+      binder.seconds("window_timeout", window_timeout, 0, 1e6,
+                     "of live packets: close a window so long after its first one; 0: never");
+    }
+  };
   static constexpr StageInfo kInfo{.kind = "stamp",
                                    .summary = "cuts the pairs into windows of window_packets",
                                    .ordering = Ordering::needs,
                                    .numbering = Numbering::opens};
 
-  static Expected<StageFactory> make(const Parameters&, const SetupContext& context) {
-    auto lists = context.services.get<ExclusionLists>();
-    const ExclusionLists::Reader reader = lists->add_reader();
-    return StageFactory([lists, reader](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Stamp>(lists, reader, replica.sizes.window_items);
+  static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
+    auto rules = context.services.get<RulesInForce>();
+    const auto timeout_ns = static_cast<int64_t>(parameters.window_timeout * 1e9);
+    return StageFactory([rules, timeout_ns](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Stamp>(rules->judges(), replica.sizes.window_items, timeout_ns);
     });
   }
-  Stamp(std::shared_ptr<ExclusionLists> lists, ExclusionLists::Reader reader, size_t window_items)
-      : lists_(std::move(lists)), reader_(reader), window_items_(window_items) {}
+  Stamp(uint32_t judges, size_t window_items, int64_t timeout_ns)
+      : judges_(judges), window_items_(window_items), timeout_ns_(timeout_ns) {}
 
   // Resumable: `packets_` and `pairs_` say how far the batch at hand has been taken.
   Step process(AddressBatch& in, Output<Window>& out) override {
-    if (packets_ == 0 && in.exclusions != exclusions_) {
-      if (window_) close(ClosedBy::exclusions, out);
-      exclusions_ = in.exclusions;
+    // By the clock of the source, which also tells when nothing comes: an empty batch is enough.
+    if (packets_ == 0 && window_ && timeout_ns_ > 0 && in.received_ns - opened_ns_ >= timeout_ns_)
+      close(ClosedBy::time, out);
+    if (packets_ == 0 && in.rules.id() != rules_.id()) {
+      if (window_) close(difference(rules_, in.rules), out);
+      rules_ = in.rules;
     }
+    if (packets_ == 0) judged_ = in.judges == judges_;
     if (!window_ && !open(out)) return Step::blocked;
     if (packets_ == 0 && window_->pairs + in.pairs < window_items_) {
       take_pairs(in, in.pairs);
@@ -52,7 +64,6 @@ class Stamp final : public Stage<AddressBatch, Window> {
       if (!split(in, out)) return Step::blocked;
     }
     packets_ = pairs_ = 0;
-    reader_.passed(exclusions_);
     out.release(&in);
     return Step::done;
   }
@@ -64,7 +75,8 @@ class Stamp final : public Stage<AddressBatch, Window> {
     } else if (window_->tally != Tally{}) {
       window_->skip = true;
       window_->closed_by = ClosedBy::end;
-      window_->exclusions = exclusions_;
+      window_->rules = rules_;
+      window_->judged = judged_;
       out.push(std::exchange(window_, nullptr));
     }
     return Step::done;
@@ -83,7 +95,8 @@ class Stamp final : public Stage<AddressBatch, Window> {
   void close(ClosedBy reason, Output<Window>& out) {
     if (window_->pairs == 0) return;
     window_->closed_by = reason;
-    window_->exclusions = exclusions_;
+    window_->rules = rules_;
+    window_->judged = judged_;
     window_->items = static_cast<uint32_t>(window_->pairs);
     ++(reason == ClosedBy::full ? window_->tally.full_windows : window_->tally.partial_windows);
     out.push(std::exchange(window_, nullptr));
@@ -91,6 +104,7 @@ class Stamp final : public Stage<AddressBatch, Window> {
 
   void take_pairs(const AddressBatch& in, size_t count) {
     if (count == 0) return;
+    if (window_->pairs == 0) opened_ns_ = in.received_ns;
     std::memcpy(window_->source + window_->pairs, in.source.data() + pairs_, count * sizeof(uint32_t));
     std::memcpy(window_->destination + window_->pairs, in.destination.data() + pairs_, count * sizeof(uint32_t));
     const int64_t* times = in.time_ns.data() + pairs_;
@@ -125,13 +139,15 @@ class Stamp final : public Stage<AddressBatch, Window> {
     window_->tally += losses;
   }
 
-  std::shared_ptr<ExclusionLists> lists_;  // the reader points into them
-  ExclusionLists::Reader reader_;
+  const uint32_t judges_;  // stages that judge by the rules
   const size_t window_items_;
+  const int64_t timeout_ns_;
   Window* window_ = nullptr;  // being filled
+  int64_t opened_ns_ = 0;     // when the batch with its first pair was received; CLOCK_MONOTONIC
   size_t packets_ = 0;        // of the batch at hand, already in a window
   size_t pairs_ = 0;
-  uint32_t exclusions_ = 0;
+  RulesShare rules_;  // of the window being filled
+  bool judged_ = false;
 };
 
 REGISTER_STAGE(Stamp);

@@ -12,7 +12,6 @@
 
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
-#include "modules/support/provenance.hpp"
 #include "modules/support/run_report.hpp"
 #include "modules/support/synthetic_traffic.hpp"
 
@@ -70,20 +69,20 @@ class Synthetic final : public Stage<void, PacketBatch> {
 
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
     auto report = context.services.get<RunReport>();
-    auto exclusions = context.services.get<ExclusionLists>();
+    auto rules = context.services.get<RulesInForce>();
     report->expect_bytes(parameters.packets * kHeaderBytes);
     const auto prepared = prepare(parameters.model, parameters.seed, parameters.prepared);
     return StageFactory([=](const ReplicaContext&) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Synthetic>(parameters, prepared, report, exclusions);
+      return std::make_unique<Synthetic>(parameters, prepared, report, rules);
     });
   }
   Synthetic(const Parameters& parameters, std::shared_ptr<const Prepared> prepared, std::shared_ptr<RunReport> report,
-            std::shared_ptr<ExclusionLists> exclusions)
+            std::shared_ptr<RulesInForce> rules)
       : traffic_(parameters.model, parameters.seed),
         prepared_(std::move(prepared)),
         packets_(parameters.packets),
         report_(std::move(report)),
-        exclusions_(std::move(exclusions)) {}
+        rules_(std::move(rules)) {}
 
   Step produce(Output<PacketBatch>& out) override {
     if (made_ == packets_) return Step::end;
@@ -100,7 +99,9 @@ class Synthetic final : public Stage<void, PacketBatch> {
     batch->items = static_cast<uint32_t>(count);
     batch->tally = {};
     batch->synthetic = true;
-    batch->exclusions = exclusions_->current();
+    batch->rules = rules_->current();
+    batch->judges = 0;
+    batch->received_ns = 0;
     report_->progress(count * kHeaderBytes, count);
     out.push(batch);
     return Step::done;
@@ -137,7 +138,7 @@ class Synthetic final : public Stage<void, PacketBatch> {
   size_t at_ = 0;                                   // of the next one in it
   const uint64_t packets_;
   std::shared_ptr<RunReport> report_;
-  std::shared_ptr<ExclusionLists> exclusions_;
+  std::shared_ptr<RulesInForce> rules_;
   uint64_t made_ = 0;
 };
 

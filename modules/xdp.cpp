@@ -5,7 +5,7 @@
 //   kind = "xdp"
 //   object = "filters/privacy_ranges.bpf.o"
 //   ranges = ["10.0.0.0/8", "192.0.2.0/24:source"]   # of modules with the maps of privacy_ranges; as in `exclude`
-//   files = ["privacy.txt"]                          # of such ranges, one a line
+//   files = ["privacy.txt"]                          # of such ranges, one a line; read again on SIGUSR2
 //   [stages.web]
 //   kind = "xdp"
 //   object = "filters/ports.bpf.o"
@@ -16,6 +16,9 @@
 // many steps, and packets that can't be shown as Ethernet frames are excluded, and counted apart. A packet is never
 // changed: a program that writes gets a copy.
 //
+// Each batch is judged by the ranges that were in force when it entered. A module that gets others starts anew with
+// them: what it has counted in its maps is forgotten.
+//
 // A module whose results depend on when and where a packet is judged (clock, random numbers, shared maps that it
 // writes) needs replicas = 1.
 #include <atomic>
@@ -25,6 +28,7 @@
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/exclusion_input.hpp"
+#include "modules/support/filter_inputs.hpp"
 #include "modules/support/header_walk.hpp"
 #include "modules/support/header_walk_frame.hpp"
 #include "modules/support/privacy_ranges.hpp"
@@ -46,10 +50,22 @@ std::optional<ebpf::Meaning> meaning_of(Said said) {
   return std::nullopt;
 }
 
+// The module with its lists; each replica of the stage has one of its own of what runs it.
+struct LoadedModule final : ModuleRules {
+  LoadedModule(std::shared_ptr<ebpf::FilterModule> made, const ebpf::ModuleOptions& options) : module(std::move(made)) {
+    for (const auto* lines : {&options.ranges, &options.entries})
+      for (const std::string& line : *lines) canonical += line + "\n";
+    for (uint32_t replica = 0; replica < options.replicas; ++replica)
+      replicas.push_back(std::make_unique<ebpf::FilterReplica>(*module, replica, EthernetFrames::kMostBytes));
+  }
+  std::shared_ptr<ebpf::FilterModule> module;
+  std::vector<std::unique_ptr<ebpf::FilterReplica>> replicas;
+};
+
 // What all replicas share.
 struct Shared {
   std::string object;  // as the graph file names it
-  std::shared_ptr<ebpf::FilterModule> module;
+  size_t module = 0;   // its place in Rules::modules
   std::shared_ptr<RunReport> report;
   std::atomic<bool> fault_met{false}, link_met{false};
 
@@ -68,7 +84,7 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
       binder.text("object", object, "the compiled module, NAME.bpf.o");
       binder.text("program", program, "which program of it, where it has several");
       binder.texts("ranges", ranges, "privacy ranges for its maps, as CIDR[:either|both|source|destination]");
-      binder.texts("files", files, "files of such ranges, one a line");
+      binder.texts("files", files, "files of such ranges, one a line; read again on SIGUSR2");
       binder.texts("maps", maps, "contents of its maps, as \"MAP: KEY = VALUE\"");
       const auto meanings = {std::pair("module", Said::module), std::pair("excluded", Said::excluded),
                              std::pair("filtered", Said::filtered), std::pair("passed", Said::passed)};
@@ -98,7 +114,7 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     options.tx = meaning_of(parameters.tx);
     options.redirect = meaning_of(parameters.redirect);
     options.replicas = static_cast<uint32_t>(std::min<size_t>(context.replicas, UINT32_MAX));
-    auto ranges = ranges_of(parameters);
+    auto ranges = ranges_of(parameters, PrivacyRanges::Reading::first);
     if (!ranges) return tl::unexpected(std::move(ranges.error()));
     options.ranges = std::move(*ranges);
     if (options.replicas > ebpf::kMaxReplicas)
@@ -118,24 +134,30 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
           "set replicas = 1");
     auto shared = std::make_shared<Shared>();
     shared->object = parameters.object;
-    shared->module = std::move(*module);
     shared->report = context.services.get<RunReport>();
+    shared->module = context.services.get<RulesInForce>()->add_module(std::make_shared<LoadedModule>(*module, options));
+    if (!parameters.files.empty())
+      context.services.get<FilterInputs>()->add(
+          shared->module, [parameters, options, object = (*module)->object()](PrivacyRanges::Reading reading) {
+            return made_anew(parameters, options, object, reading);
+          });
     return StageFactory([shared](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Xdp>(shared, replica.replica);
     });
   }
-  Xdp(std::shared_ptr<Shared> shared, size_t replica)
-      : shared_(std::move(shared)),
-        filter_(*shared_->module, static_cast<uint32_t>(replica), EthernetFrames::kMostBytes) {}
+  Xdp(std::shared_ptr<Shared> shared, size_t replica) : shared_(std::move(shared)), replica_(replica) {}
 
   Step process(PacketBatch& in, Output<PacketBatch>& out) override {
-    filter_.begin_batch();
+    const auto& loaded = static_cast<const LoadedModule&>(*in.rules->modules[shared_->module]);
+    ebpf::FilterReplica& filter = *loaded.replicas[replica_];
+    filter.begin_batch();
     for (size_t i = 0; i < in.count; ++i) {
       if (i + kAhead < in.count) __builtin_prefetch(in.packets[i + kAhead].data);
       Packet& packet = in.packets[i];
-      if (packet.verdict == Verdict::counted) packet.verdict = judge(packet);
+      if (packet.verdict == Verdict::counted) packet.verdict = judge(packet, filter);
     }
-    filter_.end_batch();
+    filter.end_batch();
+    ++in.judges;
     in.items = static_cast<uint32_t>(in.count);
     out.push(&in);
     return Step::done;
@@ -149,11 +171,12 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
   }
 
   // All ranges in their canonical form, a line each.
-  static tl::expected<std::vector<std::string>, Diagnostics> ranges_of(const Parameters& parameters) {
+  static tl::expected<std::vector<std::string>, Diagnostics> ranges_of(const Parameters& parameters,
+                                                                       PrivacyRanges::Reading reading) {
     std::vector<PrivacyRanges::Entry> entries;
     for (const std::string& range : parameters.ranges) entries.push_back({range, parameters.ranges_place});
     for (const std::string& path : parameters.files) {
-      auto read = PrivacyRanges::read_file(path);
+      auto read = PrivacyRanges::read_file(path, reading);
       if (!read) return tl::unexpected(Diagnostics{read.error()});
       entries.insert(entries.end(), read->begin(), read->end());
     }
@@ -165,13 +188,24 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     return lines;
   }
 
-  Verdict judge(const Packet& packet) {
+  // The same module with its files as they are now.
+  static FilterInputs::Read made_anew(const Parameters& parameters, ebpf::ModuleOptions options,
+                                      const ebpf::Object& object, PrivacyRanges::Reading reading) {
+    auto ranges = ranges_of(parameters, reading);
+    if (!ranges) return tl::unexpected(std::move(ranges.error()));
+    options.ranges = std::move(*ranges);
+    auto module = ebpf::FilterModule::make(object, options);
+    if (!module) return refused(parameters.object_place, ebpf::describe(module.error()), "");
+    return std::make_shared<const LoadedModule>(std::move(*module), options);
+  }
+
+  Verdict judge(const Packet& packet, ebpf::FilterReplica& filter) {
     const auto frame = frames_.show(packet);
     if (!frame) {
       if (!shared_->link_met.exchange(true, std::memory_order_relaxed)) warn_of_link(packet.link_type);
       return Verdict::excluded_fault;
     }
-    switch (filter_.judge(*frame, packet.time_ns)) {
+    switch (filter.judge(*frame, packet.time_ns)) {
       case ebpf::Decision::pass: return Verdict::counted;
       case ebpf::Decision::excluded: return Verdict::excluded_module;
       case ebpf::Decision::filtered: return Verdict::filtered;
@@ -179,7 +213,7 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     }
     if (!shared_->fault_met.exchange(true, std::memory_order_relaxed))
       shared_->warn(shared_->object +
-                    " can't judge every packet; those it can't are excluded. The first: " + filter_.describe_fault());
+                    " can't judge every packet; those it can't are excluded. The first: " + filter.describe_fault());
     return Verdict::excluded_fault;
   }
 
@@ -189,7 +223,7 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
   }
 
   std::shared_ptr<Shared> shared_;
-  ebpf::FilterReplica filter_;
+  const size_t replica_;
   EthernetFrames frames_;
 };
 

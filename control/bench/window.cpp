@@ -15,7 +15,8 @@ namespace {
 class OwnWorker final : public WindowWorker {
  public:
   OwnWorker(size_t most_packets, const CryptoPan* crypto_pan)
-      : builder_(most_packets),
+      : crypto_pan_(crypto_pan),
+        builder_(most_packets),
         sorter_(most_packets),
         matrix_(most_packets),
         writer_(most_packets),
@@ -24,13 +25,14 @@ class OwnWorker final : public WindowWorker {
         destination_(memory_.take<uint32_t>(most_packets)),
         blob_(memory_.take<uint8_t>(writer_.bound()), writer_.bound()),
         summed_(most_packets) {
-    if (crypto_pan != nullptr) anonymizer_.emplace(*crypto_pan, most_packets);
+    if (crypto_pan_ != nullptr) anonymizer_.emplace(most_packets);
   }
 
   std::span<const uint8_t> blob_of(const WindowView& window) override {
     if (!anonymizer_)
       builder_.build(window.source, window.destination, window.packets, IndexOrder::numeric, matrix_);
-    else if (anonymizer_->anonymize(window.source, window.destination, window.packets, source_, destination_, summed_))
+    else if (anonymizer_->anonymize(*crypto_pan_, window.source, window.destination, window.packets, source_,
+                                    destination_, summed_))
       sorter_.sort(summed_.view(), IndexOrder::numeric, matrix_);
     else
       builder_.build(source_, destination_, window.packets, IndexOrder::numeric, matrix_);
@@ -38,6 +40,7 @@ class OwnWorker final : public WindowWorker {
   }
 
  private:
+  const CryptoPan* crypto_pan_;
   std::optional<WindowAnonymizer> anonymizer_;
   MatrixBuilder builder_;
   MatrixSorter sorter_;

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "trama-manifest/1";
-constexpr std::array<const char*, 5> kClosedBy{"full", "end", "time", "key", "exclusions"};
+constexpr std::array<const char*, 6> kClosedBy{"full", "end", "time", "key", "exclusions", "flush"};
 constexpr const char* kHex = "0123456789abcdef";
 
 // Every count by its published name, so that writing and reading can't differ.

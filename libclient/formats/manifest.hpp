@@ -27,7 +27,7 @@ struct DroppedCounts {
   bool operator==(const DroppedCounts&) const = default;
 };
 
-enum class ClosedBy { full, end, time, key, exclusions };
+enum class ClosedBy { full, end, time, key, exclusions, flush };
 
 struct ManifestWindow {
   uint64_t seq = 0;      // runs on across the archives of a run

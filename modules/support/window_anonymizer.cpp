@@ -13,20 +13,20 @@ constexpr size_t kPause = 31;  // windows between two trials
 
 }  // namespace
 
-WindowAnonymizer::WindowAnonymizer(const CryptoPan& crypto_pan, size_t capacity)
-    : crypto_pan_(crypto_pan), builder_(capacity) {}
+WindowAnonymizer::WindowAnonymizer(size_t capacity) : builder_(capacity) {}
 
-bool WindowAnonymizer::anonymize(const uint32_t* source, const uint32_t* destination, size_t n, uint32_t* source_image,
-                                 uint32_t* destination_image, MatrixStorage& summed) noexcept {
+bool WindowAnonymizer::anonymize(const CryptoPan& crypto_pan, const uint32_t* source, const uint32_t* destination,
+                                 size_t n, uint32_t* source_image, uint32_t* destination_image,
+                                 MatrixStorage& summed) noexcept {
   if (!summing_pays(source, n)) {
-    crypto_pan_.anonymize(source, source_image, n);
-    crypto_pan_.anonymize(destination, destination_image, n);
+    crypto_pan.anonymize(source, source_image, n);
+    crypto_pan.anonymize(destination, destination_image, n);
     return false;
   }
   builder_.build(source, destination, n, IndexOrder::numeric, summed);
   const HyperCsr sums = summed.view();
-  crypto_pan_.anonymize(summed.row(), summed.row(), sums.rows());
-  crypto_pan_.anonymize(summed.column(), summed.column(), sums.links());
+  crypto_pan.anonymize(summed.row(), summed.row(), sums.rows());
+  crypto_pan.anonymize(summed.column(), summed.column(), sums.links());
   const double most = (CryptoPan::has_wide_aes() ? kMostWithWideAes : kMostWithout) * static_cast<double>(n);
   if (static_cast<double>(sums.rows() + sums.links()) > most) pause_ = kPause;
   return true;

@@ -13,22 +13,21 @@
 
 namespace trama {
 
-// Belongs to one replica: one call at a time. Replicas share the CryptoPan, which must live longer.
+// Belongs to one replica: one call at a time. Replicas share the CryptoPan.
 class WindowAnonymizer {
  public:
   // Capacity is 1 .. 2^28 pairs. Throws std::bad_alloc; memory is touched only as far as windows reach.
-  WindowAnonymizer(const CryptoPan& crypto_pan, size_t capacity);
+  explicit WindowAnonymizer(size_t capacity);
 
   // n pairs, n <= the capacity of this and of `summed`. False: their images are in source_image and destination_image,
   // pair by pair. True: their sums are in `summed`, a HyperCsr but for the order of its rows and columns. That order is
   // still the one of the originals, so that nothing may show it. Does not allocate.
-  bool anonymize(const uint32_t* source, const uint32_t* destination, size_t n, uint32_t* source_image,
-                 uint32_t* destination_image, MatrixStorage& summed) noexcept;
+  bool anonymize(const CryptoPan& crypto_pan, const uint32_t* source, const uint32_t* destination, size_t n,
+                 uint32_t* source_image, uint32_t* destination_image, MatrixStorage& summed) noexcept;
 
  private:
   bool summing_pays(const uint32_t* source, size_t n) noexcept;
 
-  const CryptoPan& crypto_pan_;
   MatrixBuilder builder_;  // of original addresses
   size_t pause_ = 0;       // windows that are not summed, since the last one that was had too many links
 };

@@ -19,7 +19,7 @@ struct Seen {
 
 inline void fill(AddressBatch& batch, const std::vector<Seen>& packets) {
   batch.tally = {};
-  batch.list_in_force = batch.exclusions = 0;
+  batch.judges = 0;
   batch.count = packets.size();
   batch.pairs = 0;
   for (size_t i = 0; i < packets.size(); ++i) {
@@ -39,7 +39,8 @@ inline void fill(WindowPairs& window, const std::vector<Pair>& pairs) {
   window.first_ns = 1;
   window.last_ns = 2;
   window.closed_by = ClosedBy::full;
-  window.exclusions = window.key = 0;
+  window.judged = false;
+  window.key = 0;
   window.pairs = pairs.size();
   for (size_t i = 0; i < pairs.size(); ++i) {
     window.source[i] = pairs[i].first;

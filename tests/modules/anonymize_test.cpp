@@ -4,7 +4,6 @@
 #include <random>
 
 #include "modules/support/crypto_pan.hpp"
-#include "modules/support/provenance.hpp"
 #include "modules/support/run_report.hpp"
 #include "tests/modules/address_batches.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -69,6 +68,45 @@ TEST_F(Anonymize, ClearOnlyWhenAskedFor) {
   StageHarness<Window, AnonymizedWindow> harness("anonymize", "clear = true");
   EXPECT_EQ(run(harness, pairs_), pairs_);
   EXPECT_EQ(harness.services().get<KeyIdentities>()->get(key_).anonymization, "none");
+}
+
+TEST_F(Anonymize, EachWindowIsUnderTheKeyItWasFilledUnder) {
+  StageHarness<Window, AnonymizedWindow> harness("anonymize", key_file());
+  ASSERT_TRUE(harness.start().empty());
+  const auto rules = harness.services().get<RulesInForce>();
+  const auto identities = harness.services().get<KeyIdentities>();
+  const RulesShare before = rules->current();
+  const auto under = [&](const RulesShare& share) {
+    Window* window = harness.input();
+    test::fill(*window, pairs_);
+    window->rules = share;
+    harness.push(window);
+    const AnonymizedWindow* out = harness.next();
+    return std::pair(out->key, test::pairs_of(*out));
+  };
+  const auto first = under(before);
+  const std::string other = folder_ / "other.key";
+  test::write_file(other, std::string(64, '7'));
+  chmod(other.c_str(), 0600);
+  const auto rotated = harness.services().get<KeyRotation>()->rotate(other);
+  ASSERT_TRUE(rotated);
+  const auto second = under(rules->current());
+  EXPECT_EQ(identities->get(second.first).fingerprint, *rotated);
+  EXPECT_NE(second.second, first.second);
+  EXPECT_EQ(under(before), first);  // it was filled before, and comes later
+  EXPECT_EQ(difference(before, rules->current()), ClosedBy::key);
+
+  chmod(other.c_str(), 0644);
+  EXPECT_FALSE(harness.services().get<KeyRotation>()->rotate(other));
+  EXPECT_EQ(under(rules->current()), second);
+  EXPECT_TRUE(harness.services().get<KeyRotation>()->rotate(std::nullopt));
+  EXPECT_NE(under(rules->current()).second, second.second);
+}
+
+TEST_F(Anonymize, InClearThereIsNoKeyToRotate) {
+  StageHarness<Window, AnonymizedWindow> harness("anonymize", "clear = true");
+  ASSERT_TRUE(harness.start().empty());
+  EXPECT_FALSE(harness.services().get<KeyRotation>()->rotate(std::nullopt));
 }
 
 TEST_F(Anonymize, FailsClosed) {

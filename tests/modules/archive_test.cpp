@@ -2,7 +2,6 @@
 
 #include "libclient/formats/archive_verify.hpp"
 #include "modules/messages.hpp"
-#include "modules/support/provenance.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -33,7 +32,8 @@ class Archive : public ::testing::Test {
     window->first_ns = 1'700'000'000'000'001'000;
     window->last_ns = 1'700'000'000'000'002'000;
     window->closed_by = ClosedBy::end;  // a full window would have 256 packets
-    window->key = window->exclusions = 0;
+    window->key = 0;
+    window->judged = false;
     window->packets = packets;
     window->links = 1;
     window->skip = packets == 0;

@@ -19,7 +19,7 @@ class Parse : public ::testing::Test {
     PacketBatch* batch = harness_.input();
     batch->count = 0;
     batch->tally = {};
-    batch->exclusions = 7;
+    batch->judges = 7;
     return batch;
   }
   std::deque<CapturedPacket> kept_;
@@ -46,8 +46,7 @@ TEST_F(Parse, KeepsAddressesTimesAndVerdictsInOrder) {
   EXPECT_EQ(out->destination[1], 4u);
   EXPECT_EQ(out->time_ns[0], 1000);
   EXPECT_EQ(out->time_ns[1], 1002);
-  EXPECT_EQ(out->list_in_force, 7u);
-  EXPECT_EQ(out->exclusions, 0u);  // nothing has judged it yet
+  EXPECT_EQ(out->judges, 7u);
   const std::vector<Verdict> verdicts(out->verdicts.begin(), out->verdicts.begin() + 6);
   EXPECT_EQ(verdicts, (std::vector<Verdict>{Verdict::counted, Verdict::not_ip, Verdict::counted, Verdict::ipv6,
                                             Verdict::cut, Verdict::unknown_link}));

@@ -1,6 +1,5 @@
 #include <random>
 
-#include "modules/support/provenance.hpp"
 #include "tests/modules/address_batches.hpp"
 #include "tests/support/stage_harness.hpp"
 
@@ -82,28 +81,41 @@ TEST_F(Stamp, NothingSeenMeansNoWindowAndNoTail) {
   EXPECT_TRUE(harness.ended());
 }
 
-TEST_F(Stamp, ANewExclusionListClosesTheWindow) {
+TEST_F(Stamp, OtherRulesCloseTheWindow) {
   StageHarness<AddressBatch, Window> harness("stamp", "", options(100));
-  for (uint32_t list : {0u, 0u, 1u, 2u}) {
+  auto rules = harness.services().get<RulesInForce>();
+  rules->add_judge();
+  std::vector<uint32_t> ids;
+  const auto enters = [&](const std::vector<Seen>& packets, uint32_t judges = 1) {
     AddressBatch* batch = harness.input();
-    test::fill(*batch, {{Verdict::counted, list, 9}, {Verdict::excluded_range}});
-    if (list == 2) test::fill(*batch, {{Verdict::excluded_range}});
-    batch->exclusions = list;
+    test::fill(*batch, packets);
+    batch->rules = rules->current();
+    batch->judges = judges;
+    if (ids.empty() || ids.back() != batch->rules.id()) ids.push_back(batch->rules.id());
     harness.push(batch);
-  }
+  };
+  const std::vector<Seen> two = {{Verdict::counted, 1, 9}, {Verdict::excluded_range}};
+  enters(two);
+  enters(two);
+  ASSERT_TRUE(rules->set_ranges(std::make_shared<PrivacyRanges>(*PrivacyRanges::parse({{"10.0.0.0/8", {}}}))));
+  enters(two);
+  ASSERT_TRUE(rules->change([](Rules& all) { all.key = std::make_shared<AnonymizationKey>(); }));
+  enters(two, 0);  // it went around the stage that excludes
+  ASSERT_TRUE(rules->flush());
+  enters({});
+  enters({{Verdict::excluded_range}});
   harness.finish();
-  Window* first = harness.next();
-  ASSERT_NE(first, nullptr);
-  EXPECT_EQ(first->pairs, 2u);
-  EXPECT_EQ(first->closed_by, ClosedBy::exclusions);
-  EXPECT_EQ(first->exclusions, 0u);
-  EXPECT_EQ(first->tally.partial_windows, 1u);
-  Window* second = harness.next();
-  ASSERT_NE(second, nullptr);
-  EXPECT_EQ(second->pairs, 1u);
-  EXPECT_EQ(second->exclusions, 1u);
-  EXPECT_EQ(second->closed_by, ClosedBy::exclusions);
-  Window* tail = harness.next();
+
+  const std::tuple<size_t, ClosedBy, bool> wanted[] = {
+      {2, ClosedBy::exclusions, true}, {1, ClosedBy::key, true}, {1, ClosedBy::flush, false}};
+  for (size_t i = 0; i < std::size(wanted); ++i) {
+    const Window* window = harness.next();
+    ASSERT_NE(window, nullptr);
+    EXPECT_EQ(std::tuple(window->pairs, window->closed_by, window->judged), wanted[i]);
+    EXPECT_EQ(window->rules.id(), ids[i]);
+    EXPECT_EQ(window->tally.partial_windows, 1u);
+  }
+  const Window* tail = harness.next();
   ASSERT_NE(tail, nullptr);
   EXPECT_TRUE(tail->skip);
   EXPECT_EQ(tail->tally.seen(), 1u);

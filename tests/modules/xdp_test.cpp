@@ -8,6 +8,7 @@
 #include "engine/graph_spec.hpp"
 #include "engine/plan.hpp"
 #include "modules/messages.hpp"
+#include "modules/support/filter_inputs.hpp"
 #include "modules/support/run_report.hpp"
 #include "tests/support/packet_builder.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -36,13 +37,14 @@ struct Input {
 };
 
 // One batch through the stage.
-Verdicts judged(Harness& harness, const std::vector<Input>& inputs) {
+Verdicts judged(Harness& harness, const std::vector<Input>& inputs, RulesShare rules = {}) {
   std::vector<CapturedPacket> packets;
   for (const Input& input : inputs) packets.emplace_back(input.bytes);
   PacketBatch* batch = harness.input();
   if (batch == nullptr) return {};
   batch->count = inputs.size();
   batch->tally = {};
+  batch->rules = rules ? rules : harness.services().get<RulesInForce>()->current();
   for (size_t i = 0; i < inputs.size(); ++i) batch->packets[i] = packets[i].packet(inputs[i].link);
   harness.push(batch);
   Verdicts verdicts;
@@ -85,12 +87,46 @@ TEST(Xdp, VerdictsMeanWhatTheModuleOrTheGraphSays) {
   }
 }
 
+TEST(Xdp, JudgesEachBatchByTheRangesItEnteredUnder) {
+  const test::ScratchFolder folder;
+  const std::string file = folder / "ranges";
+  test::write_file(file, std::string("10.0.0.0/8\n"));
+  Harness harness("xdp", shipped("privacy_ranges") + "files = [\"" + file + "\"]");
+  ASSERT_TRUE(harness.start().empty());
+  const auto rules = harness.services().get<RulesInForce>();
+  const auto inputs = harness.services().get<FilterInputs>();
+  EXPECT_EQ(rules->judges(), 1u);
+  const std::vector<Input> both = {{ethernet_ipv4_packet(kInside, kElsewhere)},
+                                   {ethernet_ipv4_packet(kOutside, kElsewhere)}};
+  const Verdicts inside{Verdict::excluded_module, Verdict::counted},
+      outside{Verdict::counted, Verdict::excluded_module};
+  EXPECT_EQ(judged(harness, both), inside);
+
+  test::write_file(file, std::string("11.0.0.0/8\n"));
+  EXPECT_EQ(judged(harness, both), inside);  // nobody has said so yet
+  const RulesShare before = rules->current();
+  const auto read = inputs->read_again();
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(*rules->change(*read));
+  EXPECT_EQ(difference(before, rules->current()), ClosedBy::exclusions);
+  EXPECT_EQ(judged(harness, both), outside);
+  EXPECT_EQ(judged(harness, both, before), inside);  // it entered before, and comes later
+  EXPECT_FALSE(*rules->change(*inputs->read_again()));
+
+  test::write_file(file, std::string("11.0.0.0/33\n"));
+  const auto wrong = inputs->read_again();
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().at(0).place.file, file);
+  EXPECT_EQ(judged(harness, both), outside);
+}
+
 TEST(Xdp, WhatIsJudgedAlreadyIsNotShown) {
   Harness harness("xdp", of_tests("drops"));
   const CapturedPacket packet(ethernet_ipv4_packet(kInside, kOutside));
   PacketBatch* batch = harness.input();
   batch->count = 2;
   batch->tally = {};
+  batch->rules = harness.services().get<RulesInForce>()->current();
   batch->packets[0] = batch->packets[1] = packet.packet(kEthernetLink);
   batch->packets[0].verdict = Verdict::filtered;
   harness.push(batch);
