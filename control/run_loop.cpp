@@ -159,7 +159,7 @@ void RunLoop::answer(int signal, const std::function<void(double)>& say_so_far) 
 void RunLoop::reload_exclusions() {
   if (!exclusion_input_->has_files())
     return print_warning("SIGUSR2: no exclusion file to read again", "start with --exclude-file FILE");
-  auto ranges = exclusion_input_->read(PrivacyRanges::Reading::again);
+  auto ranges = exclusion_input_->read(Reading::again);
   if (!ranges) {
     print(ranges.error());
     return print_warning("the exclusion ranges stay as they were");

@@ -12,6 +12,7 @@ struct Refusal {
   std::string text;              // one sentence without a full stop
   std::string hint = {};         // what mends it; may be empty
   std::string program = {};      // empty: the object as a whole
+  int64_t entry = -1;            // of the contents of maps that were given, from 0; -1: none of them
   int64_t instruction = -1;      // in the linked code of the program; -1: no one instruction
   std::string source_file = {};  // from BTF; empty if unknown
   uint32_t source_line = 0;      // 0: unknown

@@ -206,7 +206,7 @@ Expected<void> set_entries(const Object& object, Maps& maps, std::span<const std
   for (size_t at = 0; at < entries.size(); ++at) {
     auto set = setter.add(entries[at]);
     if (set) continue;
-    set.error().text = "entry " + std::to_string(at + 1) + ": " + set.error().text;
+    set.error().entry = static_cast<int64_t>(at);
     return set;
   }
   return setter.finish();

@@ -10,19 +10,19 @@
 //   kind = "xdp"
 //   object = "filters/ports.bpf.o"
 //   maps = ["ports: tcp/443 = 1", "ports: udp/443 = 1"]   # "MAP: KEY = VALUE"; docs/filters.md has the syntax
+//   map_files = ["ports.txt"]                             # of such entries, one a line; read again on SIGUSR2
 //
 // PacketBatch -> PacketBatch, verdicts written in place. XDP_PASS lets a packet go on; what XDP_DROP, XDP_TX and
 // XDP_REDIRECT mean is what the module declares, or what is said here. Filters fail closed: XDP_ABORTED, faults, too
 // many steps, and packets that can't be shown as Ethernet frames are excluded, and counted apart. A packet is never
 // changed: a program that writes gets a copy.
 //
-// Each batch is judged by the ranges that were in force when it entered. A module that gets others starts anew with
+// Each batch is judged by the lists that were in force when it entered. A module that gets others starts anew with
 // them: what it has counted in its maps is forgotten.
 //
 // A module whose results depend on when and where a packet is judged (clock, random numbers, shared maps that it
 // writes) needs replicas = 1.
 #include <atomic>
-#include <sstream>
 
 #include "ebpf/filter_module.hpp"
 #include "engine/registry.hpp"
@@ -31,7 +31,7 @@
 #include "modules/support/filter_inputs.hpp"
 #include "modules/support/header_walk.hpp"
 #include "modules/support/header_walk_frame.hpp"
-#include "modules/support/privacy_ranges.hpp"
+#include "modules/support/module_lists.hpp"
 #include "modules/support/run_report.hpp"
 
 namespace trama {
@@ -62,6 +62,17 @@ struct LoadedModule final : ModuleRules {
   std::vector<std::unique_ptr<ebpf::FilterReplica>> replicas;
 };
 
+// What the module had to say of its contents; at the entry's place, or else at the module's.
+Diagnostic refusal_of(ebpf::Refusal refusal, const ModuleLists::Contents& contents, const Place& module) {
+  Place place = module;
+  if (refusal.entry >= 0 && static_cast<size_t>(refusal.entry) < contents.places.size()) {
+    place = contents.places[static_cast<size_t>(refusal.entry)];
+    if (place.line > 0) refusal.entry = -1;  // the line says which
+  }
+  std::string hint = std::exchange(refusal.hint, "");
+  return {Severity::error, std::move(place), ebpf::describe(refusal), std::move(hint)};
+}
+
 // What all replicas share.
 struct Shared {
   std::string object;  // as the graph file names it
@@ -76,16 +87,17 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
  public:
   struct Parameters {
     std::string object, program;
-    std::vector<std::string> ranges, files, maps;
+    ModuleLists lists;
     Said drop = Said::module, tx = Said::module, redirect = Said::module;
-    Place object_place, ranges_place, maps_place;
+    Place object_place;
 
     void bind(ParameterBinder& binder) {
       binder.text("object", object, "the compiled module, NAME.bpf.o");
       binder.text("program", program, "which program of it, where it has several");
-      binder.texts("ranges", ranges, "privacy ranges for its maps, as CIDR[:either|both|source|destination]");
-      binder.texts("files", files, "files of such ranges, one a line; read again on SIGUSR2");
-      binder.texts("maps", maps, "contents of its maps, as \"MAP: KEY = VALUE\"");
+      binder.texts("ranges", lists.ranges, "privacy ranges for its maps, as CIDR[:either|both|source|destination]");
+      binder.texts("files", lists.files, "files of such ranges, one a line; read again on SIGUSR2");
+      binder.texts("maps", lists.maps, "contents of its maps, as \"MAP: KEY = VALUE\"");
+      binder.texts("map_files", lists.map_files, "files of such contents, one a line; read again on SIGUSR2");
       const auto meanings = {std::pair("module", Said::module), std::pair("excluded", Said::excluded),
                              std::pair("filtered", Said::filtered), std::pair("passed", Said::passed)};
       binder.choice("drop", drop, meanings, "what XDP_DROP means; module: as it declares, or excluded");
@@ -93,10 +105,10 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
       binder.choice("redirect", redirect, meanings, "what XDP_REDIRECT means; module: as it declares, or refused");
       if (!binder.reading()) return;
       object_place = binder.place_of("object");
-      ranges_place = binder.place_of("ranges");
-      maps_place = binder.place_of("maps");
+      lists.ranges_place = binder.place_of("ranges");
+      lists.maps_place = binder.place_of("maps");
       if (object.empty()) binder.refuse("object", "no module to run", "give object = \"NAME.bpf.o\"");
-      for (const Diagnostic& wrong : check_ranges(ranges, ranges_place))
+      for (const Diagnostic& wrong : check_ranges(lists.ranges, lists.ranges_place))
         binder.refuse("ranges", wrong.text, wrong.hint);
     }
   };
@@ -109,23 +121,18 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
   static tl::expected<StageFactory, Diagnostics> make(const Parameters& parameters, const SetupContext& context) {
     ebpf::ModuleOptions options;
     options.program = parameters.program;
-    options.entries = parameters.maps;
     options.drop = meaning_of(parameters.drop);
     options.tx = meaning_of(parameters.tx);
     options.redirect = meaning_of(parameters.redirect);
     options.replicas = static_cast<uint32_t>(std::min<size_t>(context.replicas, UINT32_MAX));
-    auto ranges = ranges_of(parameters, PrivacyRanges::Reading::first);
-    if (!ranges) return tl::unexpected(std::move(ranges.error()));
-    options.ranges = std::move(*ranges);
     if (options.replicas > ebpf::kMaxReplicas)
       return refused(context.place, "a module runs in at most " + std::to_string(ebpf::kMaxReplicas) + " replicas", "");
-
+    const auto contents = parameters.lists.read(Reading::first);
+    if (!contents) return tl::unexpected(contents.error());
+    options.ranges = contents->ranges;
+    options.entries = contents->entries;
     auto module = ebpf::FilterModule::load(parameters.object, options);
-    if (!module) {
-      ebpf::Refusal refusal = module.error();
-      const std::string hint = std::exchange(refusal.hint, "");
-      return refused(parameters.object_place, ebpf::describe(refusal), hint);
-    }
+    if (!module) return tl::unexpected(Diagnostics{refusal_of(module.error(), *contents, parameters.object_place)});
     const ebpf::Properties& properties = (*module)->properties();
     if (context.replicas > 1 && properties.serial())
       return refused(
@@ -136,11 +143,11 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     shared->object = parameters.object;
     shared->report = context.services.get<RunReport>();
     shared->module = context.services.get<RulesInForce>()->add_module(std::make_shared<LoadedModule>(*module, options));
-    if (!parameters.files.empty())
-      context.services.get<FilterInputs>()->add(
-          shared->module, [parameters, options, object = (*module)->object()](PrivacyRanges::Reading reading) {
-            return made_anew(parameters, options, object, reading);
-          });
+    if (parameters.lists.has_files())
+      context.services.get<FilterInputs>()->add(shared->module,
+                                                [parameters, options, object = (*module)->object()](Reading reading) {
+                                                  return made_anew(parameters, options, object, reading);
+                                                });
     return StageFactory([shared](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Xdp>(shared, replica.replica);
     });
@@ -170,32 +177,15 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     return tl::unexpected(Diagnostics{{Severity::error, place, std::move(text), std::move(hint)}});
   }
 
-  // All ranges in their canonical form, a line each.
-  static tl::expected<std::vector<std::string>, Diagnostics> ranges_of(const Parameters& parameters,
-                                                                       PrivacyRanges::Reading reading) {
-    std::vector<PrivacyRanges::Entry> entries;
-    for (const std::string& range : parameters.ranges) entries.push_back({range, parameters.ranges_place});
-    for (const std::string& path : parameters.files) {
-      auto read = PrivacyRanges::read_file(path, reading);
-      if (!read) return tl::unexpected(Diagnostics{read.error()});
-      entries.insert(entries.end(), read->begin(), read->end());
-    }
-    const auto parsed = PrivacyRanges::parse(entries);
-    if (!parsed) return tl::unexpected(parsed.error());
-    std::vector<std::string> lines;
-    std::istringstream text(parsed->canonical());
-    for (std::string line; std::getline(text, line);) lines.push_back(line);
-    return lines;
-  }
-
   // The same module with its files as they are now.
   static FilterInputs::Read made_anew(const Parameters& parameters, ebpf::ModuleOptions options,
-                                      const ebpf::Object& object, PrivacyRanges::Reading reading) {
-    auto ranges = ranges_of(parameters, reading);
-    if (!ranges) return tl::unexpected(std::move(ranges.error()));
-    options.ranges = std::move(*ranges);
+                                      const ebpf::Object& object, Reading reading) {
+    const auto contents = parameters.lists.read(reading);
+    if (!contents) return tl::unexpected(contents.error());
+    options.ranges = contents->ranges;
+    options.entries = contents->entries;
     auto module = ebpf::FilterModule::make(object, options);
-    if (!module) return refused(parameters.object_place, ebpf::describe(module.error()), "");
+    if (!module) return tl::unexpected(Diagnostics{refusal_of(module.error(), *contents, parameters.object_place)});
     return std::make_shared<const LoadedModule>(std::move(*module), options);
   }
 

@@ -32,8 +32,7 @@ bool ExclusionInput::has_files() const {
   return !config_.files.empty();
 }
 
-tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> ExclusionInput::read(
-    PrivacyRanges::Reading reading) const {
+tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> ExclusionInput::read(Reading reading) const {
   const std::lock_guard lock(mutex_);
   std::vector<PrivacyRanges::Entry> entries = entries_of(config_.ranges, config_.ranges_place);
   Diagnostics wrong;

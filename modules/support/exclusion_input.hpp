@@ -27,8 +27,7 @@ class ExclusionInput {
 
   // Reads the ranges and all files, while running with Reading::again. Fails with everything that is wrong in any of
   // them.
-  tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> read(
-      PrivacyRanges::Reading reading = PrivacyRanges::Reading::first) const;
+  tl::expected<std::shared_ptr<const PrivacyRanges>, Diagnostics> read(Reading reading = Reading::first) const;
 
  private:
   mutable std::mutex mutex_;

@@ -20,7 +20,7 @@ class FilterInputs {
   using Read = tl::expected<std::shared_ptr<const ModuleRules>, Diagnostics>;
 
   // `module`: its place in Rules::modules. `read` makes its rules anew, from its files as they are now.
-  void add(size_t module, std::function<Read(PrivacyRanges::Reading)> read) {
+  void add(size_t module, std::function<Read(Reading)> read) {
     const std::lock_guard lock(mutex_);
     inputs_.emplace_back(module, std::move(read));
   }
@@ -35,7 +35,7 @@ class FilterInputs {
     std::vector<std::pair<size_t, std::shared_ptr<const ModuleRules>>> all;
     Diagnostics wrong;
     for (const auto& [module, read] : inputs_) {
-      auto rules = read(PrivacyRanges::Reading::again);
+      auto rules = read(Reading::again);
       if (rules)
         all.emplace_back(module, std::move(*rules));
       else
@@ -50,7 +50,7 @@ class FilterInputs {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::pair<size_t, std::function<Read(PrivacyRanges::Reading)>>> inputs_;
+  std::vector<std::pair<size_t, std::function<Read(Reading)>>> inputs_;
 };
 
 }  // namespace trama

@@ -1,13 +1,9 @@
 #include "modules/support/privacy_ranges.hpp"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <string_view>
@@ -16,16 +12,7 @@
 namespace trama {
 namespace {
 
-constexpr size_t kMostFileBytes = size_t{64} << 20;  // three million ranges; keeps /dev/zero from filling the memory
-constexpr std::string_view kNone = "none";           // instead of ranges: nothing is to be excluded
 constexpr std::array<std::string_view, 4> kSideNames = {"either", "both", "source", "destination"};  // in Side's order
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n\v\f";
-  const size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
 
 bool printable(char c) { return c > ' ' && c <= '~'; }
 
@@ -112,58 +99,6 @@ int parse_length(std::string_view text, int most) {
   return plain && !leading_zero && length <= most ? length : -1;
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-// Whether a file is as it was, by what the system says of it, and has as many bytes as were read.
-bool unchanged(const struct stat& before, const struct stat& after, size_t bytes) {
-  const auto time = [](const struct stat& about) { return std::pair(about.st_mtim.tv_sec, about.st_mtim.tv_nsec); };
-  return before.st_size == after.st_size && time(before) == time(after) &&
-         static_cast<uint64_t>(after.st_size) == bytes;
-}
-
-// The whole text of the file. Nothing that is cut, and no directory, passes for a short list: it would let packets
-// through. `again`: see PrivacyRanges::read_file().
-Expected<std::string> read_text(const std::string& path, bool again) {
-  const auto refuse = [&](const std::string& what, const char* hint = "") {
-    return failure("the file of privacy ranges " + what, hint, Place{path, 0});
-  };
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (again ? O_NONBLOCK : 0)));
-  if (file.get() < 0) return refuse(std::string("can't be opened: ") + std::strerror(errno));
-  struct stat before {
-  }, after{};
-  if (fstat(file.get(), &before) != 0) return refuse(std::string("can't be examined: ") + std::strerror(errno));
-  if (again && !S_ISREG(before.st_mode))
-    return refuse("is no regular file, and can't be read again", "give a regular file to --exclude-file");
-  std::string text;
-  std::array<char, 65536> buffer;
-  for (;;) {
-    const ssize_t got = read(file.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refuse(std::string("can't be read: ") + std::strerror(errno));
-    if (got == 0) break;
-    text.append(buffer.data(), static_cast<size_t>(got));
-    if (text.size() > kMostFileBytes) return refuse("is longer than 64 MiB");
-  }
-  constexpr const char* kRename = "write a new file beside it, and rename that to this name";
-  if (again && (fstat(file.get(), &after) != 0 || !unchanged(before, after, text.size())))
-    return refuse("changed while it was read", kRename);
-  if (again && !text.empty() && text.back() != '\n')
-    return refuse("ends inside a line, as if it weren't wholly written", "end its last line with a newline");
-  return text;
-}
-
 }  // namespace
 
 std::string PrivacyRanges::text_of(const Range& range) {
@@ -172,7 +107,7 @@ std::string PrivacyRanges::text_of(const Range& range) {
 }
 
 Expected<PrivacyRanges::Range> PrivacyRanges::parse_range(const Entry& entry) {
-  const std::string_view text = trim(entry.text);
+  const std::string_view text = trimmed(entry.text);
   const bool shown = entry.may_be_shown && !has_key(text);
   const auto refuse = [&](std::string_view what, std::string hint) {
     return failure("privacy range " + (shown ? quoted(text) + " " : std::string()) + std::string(what), std::move(hint),
@@ -245,25 +180,11 @@ PrivacyRanges::PrivacyRanges(std::vector<Range> ranges) : ranges_(std::move(rang
 }
 
 Expected<std::vector<PrivacyRanges::Entry>> PrivacyRanges::read_file(const std::string& path, Reading reading) {
-  const Expected<std::string> text = read_text(path, reading == Reading::again);
-  if (!text) return tl::unexpected(text.error());
+  auto lines = read_list_file(path, reading,
+                              {"privacy ranges", "range", "if nothing is to be excluded, write `none` on a line"});
+  if (!lines) return tl::unexpected(std::move(lines.error()));
   std::vector<Entry> entries;
-  bool none = false;
-  std::string_view rest = *text;
-  for (int line = 1; !rest.empty(); ++line) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view range = trim(rest.substr(0, end).substr(0, rest.substr(0, end).find('#')));
-    if (range == kNone)
-      none = true;
-    else if (!range.empty())
-      entries.push_back({std::string(range), Place{path, line}, false});
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  if (none && !entries.empty())
-    return failure("the file of privacy ranges holds `none` beside ranges", "keep one of the two", Place{path, 0});
-  if (!none && entries.empty())
-    return failure("the file of privacy ranges holds no range", "if nothing is to be excluded, write `none` on a line",
-                   Place{path, 0});
+  for (ListLine& line : *lines) entries.push_back({std::move(line.text), std::move(line.place), false});
   return entries;
 }
 

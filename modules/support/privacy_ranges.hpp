@@ -23,6 +23,7 @@
 
 #include "engine/diagnostic.hpp"
 #include "modules/support/address_flags.hpp"
+#include "modules/support/list_file.hpp"
 
 namespace trama {
 
@@ -39,8 +40,6 @@ class PrivacyRanges {
     // may be a key that was taken for a list.
     bool may_be_shown = true;
   };
-  // Files can be read again while running. Then a file that is being written must not pass for a shorter list.
-  enum class Reading : uint8_t { first, again };
 
   PrivacyRanges() = default;  // excludes nothing
 
@@ -50,9 +49,7 @@ class PrivacyRanges {
   // in a row of an entry, or anything of one that may not be shown.
   static tl::expected<PrivacyRanges, Diagnostics> parse(const std::vector<Entry>& entries);
 
-  // The ranges of a file, for parse(): one a line; `#` begins a comment; blank lines don't count. A file without ranges
-  // is refused, unless it holds the word `none` alone on a line. The first time it may be a pipe. Again, it must be a
-  // regular file whose last line is complete and which doesn't change meanwhile; never waits.
+  // The ranges of a file (modules/support/list_file.hpp), for parse().
   static Expected<std::vector<Entry>> read_file(const std::string& path, Reading reading = Reading::first);
 
   // Addresses are numbers: 1.2.3.4 is 0x01020304.

@@ -78,9 +78,9 @@ TEST(Exclude, ReadsFilesAgain) {
   EXPECT_TRUE(input->has_files());
   EXPECT_TRUE((*input->read())->excludes(0x0A000001, 1));
   test::write_file(file, std::string("11.0.0.0/8\n"));
-  EXPECT_FALSE((*input->read(PrivacyRanges::Reading::again))->excludes(0x0A000001, 1));
+  EXPECT_FALSE((*input->read(Reading::again))->excludes(0x0A000001, 1));
   test::write_file(file, std::string());
-  EXPECT_FALSE(input->read(PrivacyRanges::Reading::again));
+  EXPECT_FALSE(input->read(Reading::again));
 }
 
 TEST(Exclude, RefusesAFileWithoutRanges) {

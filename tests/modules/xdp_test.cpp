@@ -120,6 +120,26 @@ TEST(Xdp, JudgesEachBatchByTheRangesItEnteredUnder) {
   EXPECT_EQ(judged(harness, both), outside);
 }
 
+TEST(Xdp, ReadsMapContentsFromFilesAgain) {
+  const test::ScratchFolder folder;
+  const std::string file = folder / "ports";
+  const std::vector<Input> one = {{ethernet_ipv4_packet(kOutside, kElsewhere)}};
+  test::write_file(file, std::string("# nothing else\nports: any = 1\n"));
+  Harness harness("xdp", shipped("ports") + "maps = \"ports: tcp/443 = 1\"\nmap_files = \"" + file + "\"");
+  EXPECT_EQ(judged(harness, one), Verdicts{Verdict::counted});
+  const auto rules = harness.services().get<RulesInForce>();
+  const auto inputs = harness.services().get<FilterInputs>();
+  test::write_file(file, std::string("none\n"));
+  EXPECT_TRUE(*rules->change(*inputs->read_again()));
+  EXPECT_EQ(judged(harness, one), Verdicts{Verdict::filtered});
+  test::write_file(file, std::string("ports: any = 1\nports: any/443 = 1\n"));
+  const auto wrong = inputs->read_again();
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().at(0).place.line, 2);
+  EXPECT_THAT(wrong.error().at(0).text, HasSubstr("map ports"));
+  EXPECT_EQ(judged(harness, one), Verdicts{Verdict::filtered});
+}
+
 TEST(Xdp, WhatIsJudgedAlreadyIsNotShown) {
   Harness harness("xdp", of_tests("drops"));
   const CapturedPacket packet(ethernet_ipv4_packet(kInside, kOutside));

@@ -173,7 +173,7 @@ TEST(PrivacyRangeFile, HasARangeALine) {
 TEST(PrivacyRangeFile, WithoutRangesSaysNone) {
   const test::ScratchFolder folder;
   const std::string path = folder / "privacy.txt";
-  for (const auto reading : {PrivacyRanges::Reading::first, PrivacyRanges::Reading::again}) {
+  for (const auto reading : {Reading::first, Reading::again}) {
     for (const char* text : {"", "\n", "# 10.0.0.0/8\n", "#none\n"}) {
       test::write_file(path, std::string(text));
       const auto entries = PrivacyRanges::read_file(path, reading);
@@ -192,7 +192,7 @@ TEST(PrivacyRangeFile, IsReadAgainOnlyIfItIsWhole) {
   const test::ScratchFolder folder;
   const std::string path = folder / "privacy.txt";
   const auto again = [](const std::string& name) {
-    return PrivacyRanges::read_file(name, PrivacyRanges::Reading::again);
+    return PrivacyRanges::read_file(name, Reading::again);
   };
   test::write_file(path, std::string("10.0.0.0/8\n192.0.2.0/2"));
   EXPECT_EQ(PrivacyRanges::read_file(path).value().size(), 2u);
