@@ -52,6 +52,13 @@ class Checker {
     refuse(diagnostics_, place, std::move(text), std::move(hint));
   }
 
+  // Messages that a stage keeps across steps. Each replica of a source may wait for data with a credit in its hands,
+  // and none of them may keep the others from theirs.
+  size_t held(size_t i) const {
+    const StageKind& kind = *tree_.kinds[i];
+    return kind.info.holds * stage(i).replicas + (kind.source ? stage(i).replicas - 1 : 0);
+  }
+
   void flow(size_t i) {
     Flow& here = flows_[i];
     const StageKind* kind = tree_.kinds[i];
@@ -65,7 +72,7 @@ class Checker {
 
     here.output = kind->any_type && !kind->sink && !first ? flows_[feeder].output : kind->output;
     // A reader that may lose has slots of its own: what it keeps costs no credit.
-    if (kind->info.may_lose == 0) here.holds += kind->info.holds * stage(i).replicas;
+    if (kind->info.may_lose == 0) here.holds += held(i);
     CheckedGraph::DomainNeeds& needs = domains_[here.domain_in];
     needs.holds = std::max(needs.holds, here.holds);
     needs.may_lose += kind->info.may_lose;
@@ -189,7 +196,7 @@ class Checker {
     if (worst == kNone || given > flows_[worst].holds) return;
     std::vector<std::string> holders;
     for (size_t at = worst; at != kNone && flows_[at].domain_in == flows_[worst].domain_in; at = tree_.feeders[at])
-      if (tree_.kinds[at] && tree_.kinds[at]->info.holds > 0) holders.insert(holders.begin(), name(at));
+      if (tree_.kinds[at] && held(at) > 0) holders.insert(holders.begin(), name(at));
     report(place,
            "too few credits: `" + std::string(key) + "` is " + std::to_string(given) + ", but " +
                std::to_string(flows_[worst].holds) + " messages are kept across steps by " + joined(holders, " and "),

@@ -72,10 +72,10 @@ class OutputBase {
 
  protected:
   // A buffer for a number that this stage will take when it pushes it; null without a credit: return Step::blocked.
-  // One such buffer at a time.
+  // One such buffer at a time. A source may keep it while it has no data.
   Message* begin() {
     assert(opens_ && pool_ && "only a stage that opens a domain begins messages");
-    return to_->numbers.available() ? pool_->take() : nullptr;
+    return to_->numbers.reserve() ? pool_->take() : nullptr;
   }
   // A buffer that takes over the number of `in`. Never fails, since a pool has as many buffers as the domain credits.
   Message* follow(const Message& in) {

@@ -22,7 +22,8 @@ const char* impossible(const StageKind& kind) {
   if (kind.source && kind.sink) return "takes nothing and makes nothing";
   if (kind.source && !opens) return "is a source that opens no numbers";
   if (kind.sink && opens) return "is a sink that opens numbers";
-  if (opens && info.parallelism != Parallelism::serial) return "opens numbers, but could have replicas";
+  if (opens && !kind.source && info.parallelism != Parallelism::serial)
+    return "cuts messages into others, but could have replicas";
   if (info.ordering == Ordering::restores && info.parallelism != Parallelism::serial)
     return "restores order, but could have replicas";
   if (kind.any_type && kind.output) return "takes any type, but doesn't pass on what it takes";

@@ -24,7 +24,11 @@ size_t seats(const Plan& plan) {
 }  // namespace
 
 Runtime::Runtime(const Plan& plan, const RuntimeOptions& options)
-    : worker_cores_(plan.worker_cores), workers_(plan.workers), options_(options), doze_(seats(plan)) {
+    : worker_cores_(plan.worker_cores),
+      workers_(plan.workers),
+      heartbeats_(plan.workers),
+      options_(options),
+      doze_(seats(plan)) {
   for (size_t credits : plan.domain_credits) domains_.push_back(std::make_unique<Domain>(credits));
 }
 
@@ -120,7 +124,8 @@ bool Runtime::Node::runs_on(int core) const {
 bool Runtime::take(Node& node, size_t r) {
   Replica& replica = *node.replicas[r];
   if (node.finished.load(std::memory_order_acquire)) return false;
-  if (node.source || replica.held) return true;
+  if (node.source) return !replica.drained;
+  if (replica.held) return true;
   if (node.input->empty_for(r)) return may_drain(node) && !replica.drained;
   replica.held = node.input->pop(r);
   return replica.held != nullptr;
@@ -133,6 +138,7 @@ bool Runtime::go_on(Node& node, size_t r) {
 
   replica.stuck = true;
   const Step step = replica.stage->step(replica.held, replica.output);
+  replica.idle = step == Step::idle;
   switch (step) {
     case Step::done:
       replica.stuck = false;
@@ -146,9 +152,7 @@ bool Runtime::go_on(Node& node, size_t r) {
     case Step::blocked:
       replica.blocked.store(replica.blocked.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       return false;
-    case Step::idle:
-      if (const int fd = replica.stage->wait_fd(); fd >= 0) doze_.watch_once(fd);
-      return false;
+    case Step::idle: return false;
     case Step::end: return drain(node, replica);
   }
   return false;
@@ -165,7 +169,9 @@ bool Runtime::drain(Node& node, Replica& replica) {
   if (!node.source && !may_drain(node)) return false;
   if (replica.drained) return false;
   replica.stuck = true;
-  if (replica.stage->finish(replica.output) != Step::done) return false;
+  const Step step = replica.stage->finish(replica.output);
+  replica.idle = step == Step::idle;
+  if (step != Step::done) return false;
   replica.items.store(replica.output.items(), std::memory_order_relaxed);
   replica.drained = true;
   if (node.drained.fetch_add(1, std::memory_order_acq_rel) + 1 < node.replicas.size()) return true;
@@ -197,6 +203,9 @@ bool Runtime::burst(Node& node, size_t r, Look& look) {
     worked = true;
     items += std::max<size_t>(taken, replica.output.items() - pushed);
   }
+  // Only a worker that goes to sleep after this has to be woken.
+  if (!worked && replica.idle && look == Look::last)
+    if (const int fd = replica.stage->wait_fd(); fd >= 0) doze_.watch_once(fd);
   replica.busy_cycles.store(replica.busy_cycles.load(std::memory_order_relaxed) + cycles() - before,
                             std::memory_order_relaxed);
   return worked;
@@ -242,8 +251,10 @@ void Runtime::work(size_t worker) {
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
   }
   pthread_setname_np(pthread_self(), ("worker " + std::to_string(worker)).substr(0, 15).c_str());
+  std::atomic<uint64_t>& rounds = heartbeats_[worker].rounds;
   Look look = Look::none;
   for (int spins = 0; !all_finished();) {
+    rounds.store(rounds.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (try_all(worker, core, look)) continue;
     if (look == Look::none) {
       doze_.search();
@@ -294,6 +305,12 @@ void Runtime::stop_sources() {
 }
 
 void Runtime::wake() { doze_.notify_all(); }
+
+std::vector<uint64_t> Runtime::rounds() const {
+  std::vector<uint64_t> all;
+  for (const Heartbeat& worker : heartbeats_) all.push_back(worker.rounds.load(std::memory_order_relaxed));
+  return all;
+}
 
 size_t Runtime::numbers_alive() const {
   size_t alive = 0;

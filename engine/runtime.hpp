@@ -52,6 +52,9 @@ class Runtime final : public EngineControl {
   void stop_sources() override;
   void wake() override;
   std::vector<StageCounters> counters() const;
+  // For each worker, how often it has looked for work; all 0 before run(). Until the graph ends each number grows at
+  // least once every sleep_ms, unless the worker is inside a step of some stage: one that stands still is stuck there.
+  std::vector<uint64_t> rounds() const;
 
   size_t stages() const { return nodes_.size(); }
   size_t numbers_alive() const;  // of all domains; 0 after run()
@@ -66,6 +69,7 @@ class Runtime final : public EngineControl {
     Message* held = nullptr;  // taken out, and not yet done with
     bool drained = false;
     bool stuck = false;  // its last step did not come forward
+    bool idle = false;   // because its source has no data
     // Written by whoever has the claim, read by counters().
     std::atomic<uint64_t> messages{0}, busy_cycles{0}, blocked{0}, items{0};
     bool claim() {
@@ -86,6 +90,9 @@ class Runtime final : public EngineControl {
     std::atomic<size_t> drained{0};
     std::atomic<bool> finished{false};
     bool runs_on(int core) const;
+  };
+  struct alignas(64) Heartbeat {
+    std::atomic<uint64_t> rounds{0};  // written by its worker alone
   };
 
   Runtime(const Plan& plan, const RuntimeOptions& options);
@@ -114,6 +121,7 @@ class Runtime final : public EngineControl {
   std::vector<std::unique_ptr<Node>> nodes_;  // sources first
   std::vector<int> worker_cores_;
   size_t workers_;
+  std::vector<Heartbeat> heartbeats_;  // of each worker
   RuntimeOptions options_;
   Doze doze_;
   std::atomic<size_t> finished_{0};

@@ -33,7 +33,8 @@ enum class Ordering {
 
 enum class Numbering {
   follows,  // every message taken becomes exactly one message of the same number (or, in a sink, none)
-  opens,    // makes messages of its own numbers: a source, or the stage that cuts batches into windows
+  opens,    // makes messages of its own numbers: a source, or the stage that cuts batches into windows; of these only a
+            // source may have replicas, and its messages are numbered as they are pushed
 };
 
 // What one call of a stage came to.
@@ -113,7 +114,8 @@ class Stage<void, Out> : public StageBase {
   using OutputType = Out;
 
   virtual Step produce(Output<Out>& out) = 0;
-  // Called at the end or when the engine is told to stop.
+  // Called at the end or when the engine is told to stop, again and again until it returns done: pushes what was
+  // received. blocked: no credit; idle: waits for wait_fd().
   virtual Step drain(Output<Out>&) { return Step::done; }
 
   Step step(Message*, OutputBase& out) final { return produce(static_cast<Output<Out>&>(out)); }

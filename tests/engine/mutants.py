@@ -67,21 +67,16 @@ MUTANTS = [
      "      if (!heap_) return used_ = 0, Step::blocked;")),
     ("credits counted, not numbered",
      ("engine/credits.hpp",
-      """  bool available() const { return slots_[next_ % size()].leaving.load(std::memory_order_seq_cst) == 0; }
-
-  uint64_t take() {
-    assert(available());""",
-     """  bool available() const { return alive() < size(); }
-
-  uint64_t take() {""")),
+      "      if (slots_[number % size()].free_for.load(std::memory_order_seq_cst) != number) {",
+      "      if (reserved_.load() - next_.load() + alive() >= size()) {")),
     ("half the credits of a fan-out",
      ("engine/output.hpp",
       "if (keepers_ > 1) to_->numbers.share(seq, keepers_ - 1);",
      "")),
     ("a number that all readers share ends with the first",
      ("engine/credits.hpp",
-      "slots_[seq % size()].leaving.fetch_sub(1, std::memory_order_seq_cst) == 1; }",
-     "slots_[seq % size()].leaving.exchange(0, std::memory_order_seq_cst) > 0; }")),
+      "if (slot.leaving.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;",
+     "if (slot.leaving.exchange(0, std::memory_order_seq_cst) <= 0) return false;")),
     ("readers that may lose come last",
      ("engine/runtime.cpp", "const bool may_lose : {true, false}", "const bool may_lose : {false, true}"),
      ("engine/output.hpp", "      if (!way.edge->push(way.producer, message))",

@@ -71,7 +71,7 @@ TEST(Ring, ThreadsLoseNothingAndKeepEachProducersOrder) {
     threads.emplace_back([&, p] {
       for (uint64_t i = 1; i <= kItems;) {
         std::unique_lock lock(opening);
-        if (!credits.available()) {
+        if (!credits.reserve()) {
           lock.unlock();
           std::this_thread::yield();
           continue;
