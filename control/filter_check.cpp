@@ -10,6 +10,7 @@
 #include "ebpf/declaration.hpp"
 #include "ebpf/disassemble.hpp"
 #include "ebpf/helpers.hpp"
+#include "ebpf/jit.hpp"
 #include "ebpf/loader.hpp"
 #include "ebpf/map_types.hpp"
 #include "ebpf/verifier.hpp"
@@ -56,6 +57,16 @@ void describe_program(const ebpf::Program& program, const ebpf::Facts& facts, co
   line(text, "  helpers", helpers.empty() ? "none" : helpers);
 }
 
+// Of an object whose programs are all accepted.
+std::string engine_text(const ebpf::Object& object) {
+  const auto analysis = ebpf::analyze(object);
+  const auto maps = ebpf::Maps::create(object, 1);
+  if (!analysis || !maps) return "nothing";
+  const auto jit = ebpf::Jit::compile(object, *analysis, **maps);
+  if (!jit) return "interpreted: " + printable(ebpf::describe(jit.error()));
+  return "machine code for " + std::string(ebpf::Jit::processor()) + ", " + counted((*jit)->code_bytes(), "byte");
+}
+
 std::string maps_text(const ebpf::Object& object) {
   Table table({{"map"}, {"type"}, {"key bytes", true}, {"value bytes", true}, {"entries", true}});
   for (const ebpf::MapSpec& map : object.maps) {
@@ -94,6 +105,7 @@ int filter_check(const Arguments& arguments) {
     print(facts.error());
     good = false;
   }
+  if (good) line(text, "runs as", engine_text(*object));
   for (const std::string& other : object->other_programs) line(text, "left alone", printable(other));
   DataOutput output;
   output.write(text + maps_text(*object));

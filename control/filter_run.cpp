@@ -26,7 +26,7 @@ struct Options {
   std::vector<std::string> words, read, ranges, maps;
   std::optional<std::string> program;
   std::optional<uint64_t> packets;
-  bool json = false;
+  bool json = false, interpreter = false;
 };
 
 // What became of the packets.
@@ -169,8 +169,9 @@ std::string summary_text(const ebpf::FilterModule& module, const Counts& counts)
     if (counts.verdicts[i] > 0)
       text += std::string("  ") + Counts::kVerdicts[i] + " " + std::to_string(counts.verdicts[i]) + "\n";
   if (!counts.first_fault.empty()) text += "first fault: " + printable(counts.first_fault) + "\n";
-  text += std::to_string(static_cast<uint64_t>(counts.ns_a_packet() + 0.5)) +
-          " ns a packet (interpreter, processor time)\n";
+  text += std::to_string(static_cast<uint64_t>(counts.ns_a_packet() + 0.5)) + " ns a packet (" +
+          (module.jit() ? "machine code" : "interpreter") + ", processor time)\n";
+  if (!module.why_interpreted().empty()) text += "interpreted: " + printable(module.why_interpreted()) + "\n";
   for (uint32_t index = 0; index < module.maps().size(); ++index) {
     const ebpf::Map& map = module.maps()[index];
     if (!is_shown(map)) continue;
@@ -193,7 +194,8 @@ std::string summary_json(const ebpf::FilterModule& module, const Counts& counts)
   for (size_t i = 0; i < counts.decisions.size(); ++i) json["decisions"][Counts::kDecisions[i]] = counts.decisions[i];
   for (size_t i = 0; i < counts.verdicts.size(); ++i) json["verdicts"][Counts::kVerdicts[i]] = counts.verdicts[i];
   json["first_fault"] = counts.first_fault;
-  json["engine"] = "interpreter";
+  json["engine"] = module.jit() ? "jit" : "interpreter";
+  json["why_interpreted"] = module.why_interpreted();
   json["ns_a_packet"] = counts.ns_a_packet();
   json["maps"] = nlohmann::ordered_json::object();
   for (uint32_t index = 0; index < module.maps().size(); ++index) {
@@ -246,6 +248,7 @@ int filter_run(const Arguments& arguments) {
   command.texts("--map", options.maps, "'MAP: KEY = VALUE'", "an entry of a map");
   command.texts("--range", options.ranges, "CIDR[:SIDE]", "a privacy range, for modules with maps of such");
   command.integer("--packets", options.packets, 1, UINT64_MAX >> 1, "N", "stop after N packets");
+  command.flag("--interpreter", options.interpreter, "interpret the module, as where there is no machine code for it");
   command.flag("--json", options.json, "as JSON, with all entries of maps but those of zeros");
   command.words(options.words, "OBJECT.bpf.o", 1, 1);
   if (const auto ended = command.ends(arguments)) return *ended;
@@ -259,6 +262,7 @@ int filter_run(const Arguments& arguments) {
   wanted.program = options.program.value_or("");
   wanted.ranges = std::move(*ranges);
   wanted.entries = options.maps;
+  if (options.interpreter) wanted.engine = ebpf::Engine::interpreter;
   const auto module = ebpf::FilterModule::load(options.words[0], wanted);
   if (!module) return print(module.error()), kMisused;
   return judge_captures(options, **module);

@@ -70,6 +70,7 @@ struct Execution {
   uint32_t events_used = 0;        // bytes of events[]
   uint32_t fault_instruction = 0;  // where it faulted
   uint32_t fault_program = 0;
+  uint64_t native_stack = 0;  // of machine code: where a fault goes back to
 
   uint32_t cpu = 0;  // the replica: which copy of per-CPU maps is its own
   uint32_t map_count = 0;

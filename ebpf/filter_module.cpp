@@ -34,7 +34,7 @@ Decision decision_of(Meaning meaning) {
 }  // namespace
 
 FilterModule::FilterModule(Object object, Analysis analysis, uint32_t program)
-    : object_(std::move(object)), analysis_(std::move(analysis)), interpreter_(object_), program_(program) {}
+    : object_(std::move(object)), analysis_(std::move(analysis)), program_(program) {}
 
 Expected<std::shared_ptr<FilterModule>> FilterModule::load(const std::string& path, const ModuleOptions& options) {
   auto object = load_object(path);
@@ -52,6 +52,7 @@ Expected<std::shared_ptr<FilterModule>> FilterModule::make(Object object, const 
   auto maps = Maps::create(module->object_, options.replicas);
   if (!maps) return tl::unexpected(maps.error());
   module->maps_ = std::move(*maps);
+  if (auto chosen = module->choose_engine(options.engine); !chosen) return tl::unexpected(chosen.error());
   if (!options.ranges.empty())
     if (auto set = set_ranges(*module->maps_, options.ranges); !set) return tl::unexpected(set.error());
   if (auto set = set_entries(module->object_, *module->maps_, options.entries); !set)
@@ -76,6 +77,20 @@ Expected<void> FilterModule::choose_meanings(const ModuleOptions& options) {
   return {};
 }
 
+Expected<void> FilterModule::choose_engine(Engine engine) {
+  if (engine != Engine::interpreter) {
+    auto compiled = Jit::compile(object_, analysis_, *maps_);
+    if (compiled) {
+      jit_ = std::move(*compiled);
+      return {};
+    }
+    if (engine == Engine::jit) return tl::unexpected(compiled.error());
+    why_interpreted_ = describe(compiled.error());
+  }
+  interpreter_ = std::make_unique<Interpreter>(object_);
+  return {};
+}
+
 const Properties& FilterModule::properties() const noexcept {
   const Properties& own = analysis_.programs[program_].properties;
   return own.tail_calls ? analysis_.properties : own;
@@ -90,27 +105,31 @@ FilterReplica::FilterReplica(const FilterModule& module, uint32_t replica, uint3
   if (module.needs_copy()) copy_.resize(size_t{kHeadroomBytes} + most_bytes);
 }
 
+// Not inlined, so that programs which only read don't pay for it.
+[[gnu::noinline]] bool FilterReplica::copy(std::span<const uint8_t> frame, PacketView& view) noexcept {
+  if (frame.size() > copy_.size() - kHeadroomBytes) return false;
+  view.data = copy_.data() + kHeadroomBytes;
+  view.headroom = kHeadroomBytes;
+  // A program that moves the packet's start could see there what it wrote for the packet before.
+  if (module_.properties().moves_packet) std::memset(copy_.data(), 0, kHeadroomBytes);
+  if (!frame.empty()) std::memcpy(view.data, frame.data(), frame.size());
+  return true;
+}
+
 Decision FilterReplica::judge(std::span<const uint8_t> frame, int64_t time_ns) noexcept {
   PacketView view;
   view.bytes = static_cast<uint32_t>(frame.size());
   view.time_ns = static_cast<uint64_t>(std::max<int64_t>(time_ns, 1));  // 0 would ask for the machine's clock
   if (copy_.empty()) {
     view.data = const_cast<uint8_t*>(frame.data());  // nothing can be stored there: packet_writable is false
-  } else {
-    if (frame.size() > copy_.size() - kHeadroomBytes) {
-      execution_->fault = Fault::bad_access;
-      verdict_ = XDP_ABORTED;
-      return Decision::fault;
-    }
-    view.data = copy_.data() + kHeadroomBytes;
-    view.headroom = kHeadroomBytes;
-    // A program that moves the packet's start could see there what it wrote for the packet before.
-    if (module_.properties().moves_packet) std::memset(copy_.data(), 0, kHeadroomBytes);
-    if (!frame.empty()) std::memcpy(view.data, frame.data(), frame.size());
+  } else if (!copy(frame, view)) {
+    execution_->fault = Fault::bad_access;
+    verdict_ = XDP_ABORTED;
+    return Decision::fault;
   }
   execution_->show(view);
   // The kernel takes the low 32 bits, too.
-  verdict_ = static_cast<uint32_t>(module_.interpreter().run(module_.program(), *execution_));
+  verdict_ = static_cast<uint32_t>(module_.run(*execution_));
   return execution_->fault == Fault::none ? module_.decide(verdict_) : Decision::fault;
 }
 

@@ -17,11 +17,15 @@
 #include "ebpf/error.hpp"
 #include "ebpf/execution.hpp"
 #include "ebpf/interpreter.hpp"
+#include "ebpf/jit.hpp"
 #include "ebpf/map.hpp"
 #include "ebpf/object.hpp"
 #include "ebpf/verifier.hpp"
 
 namespace trama::ebpf {
+
+// What runs the programs. Automatic: machine code, or the interpreter where there can be none.
+enum class Engine : uint8_t { automatic, interpreter, jit };
 
 struct ModuleOptions {
   std::string program = {};                                  // empty: the only one
@@ -29,6 +33,7 @@ struct ModuleOptions {
   std::vector<std::string> entries = {};                     // for set_entries()
   std::optional<Meaning> drop = {}, tx = {}, redirect = {};  // instead of what the module declares
   uint32_t replicas = 1;                                     // 1 to kMaxReplicas
+  Engine engine = Engine::automatic;
 };
 
 // What the verdict comes to.
@@ -38,7 +43,7 @@ enum class Decision : uint8_t { pass, excluded, filtered, fault };
 class FilterModule {
  public:
   // Refuses what loader, verifier and maps refuse; an object with several programs and none named; redirects that the
-  // module doesn't declare.
+  // module doesn't declare; Engine::jit where there is no machine code.
   static Expected<std::shared_ptr<FilterModule>> load(const std::string& path, const ModuleOptions& options);
   static Expected<std::shared_ptr<FilterModule>> make(Object object, const ModuleOptions& options);
   FilterModule(const FilterModule&) = delete;
@@ -46,11 +51,18 @@ class FilterModule {
 
   const Object& object() const noexcept { return object_; }
   const Analysis& analysis() const noexcept { return analysis_; }
-  const Interpreter& interpreter() const noexcept { return interpreter_; }
   Maps& maps() const noexcept { return *maps_; }
   const Meanings& meanings() const noexcept { return meanings_; }
   uint32_t program() const noexcept { return program_; }  // index
   const Program& entry() const noexcept { return object_.programs[program_]; }
+
+  // The program's verdict on the packet that the execution shows; see Interpreter::run().
+  uint64_t run(Execution& execution) const noexcept {
+    return jit_ ? jit_->run(program_, execution) : interpreter_->run(program_, execution);
+  }
+  const Jit* jit() const noexcept { return jit_.get(); }  // null: programs are interpreted
+  // Why, if nobody asked for it: one sentence without a full stop. Else empty.
+  const std::string& why_interpreted() const noexcept { return why_interpreted_; }
 
   // Of the program; of all of them when it makes tail calls.
   const Properties& properties() const noexcept;
@@ -64,13 +76,16 @@ class FilterModule {
  private:
   FilterModule(Object object, Analysis analysis, uint32_t program);
   Expected<void> choose_meanings(const ModuleOptions& options);
+  Expected<void> choose_engine(Engine engine);
 
   static constexpr size_t kVerdicts = 5;  // XDP_ABORTED to XDP_REDIRECT
   Object object_;
   Analysis analysis_;
-  Interpreter interpreter_;
   uint32_t program_;
   std::unique_ptr<Maps> maps_;
+  std::unique_ptr<Jit> jit_;                  // this one
+  std::unique_ptr<Interpreter> interpreter_;  // or that one
+  std::string why_interpreted_;
   Meanings meanings_;
   Decision decisions_[kVerdicts] = {Decision::fault, Decision::fault, Decision::fault, Decision::fault,
                                     Decision::fault};
@@ -94,6 +109,8 @@ class FilterReplica {
   std::string describe_fault() const;
 
  private:
+  bool copy(std::span<const uint8_t> frame, PacketView& view) noexcept;  // false: there is no room for it
+
   const FilterModule& module_;
   std::unique_ptr<Execution> execution_;
   std::vector<uint8_t> copy_;  // headroom and the frame; empty: none needed

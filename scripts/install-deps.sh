@@ -30,6 +30,7 @@ libarchive-dev                 # reads archives
 libssl-dev                     # key fingerprints, HMAC, random keys
 libbpf-dev                     # links and loads eBPF filters
 libelf-dev                     # libbpf needs it
+libasmjit-dev                  # machine code of eBPF filters
 linux-libc-dev                 # headers that eBPF filters include
 libpcap-dev                    # compiles filter expressions
 libgtest-dev                   # tests

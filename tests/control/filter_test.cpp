@@ -92,6 +92,17 @@ TEST_F(FilterRun, CountsVerdictsAndShowsMaps) {
   EXPECT_GE(json["ns_a_packet"], 0.0);
 }
 
+TEST_F(FilterRun, SaysWhatRunsTheModule) {
+  const Arguments machine_code = {"run", shipped("template"), "-r", capture_, "--map", "wanted: 17 = 1"};
+  Arguments interpreted = machine_code;
+  interpreted.push_back("--interpreter");
+  EXPECT_THAT(say(machine_code).out, HasSubstr("machine code, processor time"));
+  EXPECT_THAT(say(interpreted).out, AllOf(HasSubstr("interpreter, processor time"), HasSubstr("10 packets")));
+  interpreted.push_back("--json");
+  EXPECT_EQ(nlohmann::json::parse(say(interpreted).out)["engine"], "interpreter");
+  EXPECT_THAT(say({"check", shipped("template")}).out, HasSubstr("runs as       machine code"));
+}
+
 TEST_F(FilterRun, SaysTheFirstFault) {
   const Said said = say({"run", of_tests("verdicts"), "--program", "never_ends", "-r", capture_, "--packets", "1"});
   EXPECT_EQ(said.status, kDone);

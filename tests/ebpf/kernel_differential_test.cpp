@@ -1,5 +1,5 @@
-// The kernel and the interpreter on the same packets: every shipped module gives the same verdicts, and leaves the same
-// in its maps. Skipped where BPF is not allowed; the kernel takes packets from 14 bytes on.
+// The kernel, the interpreter and machine code on the same packets: every shipped module gives the same verdicts, and
+// leaves the same in its maps. Skipped where BPF is not allowed; the kernel takes packets from 14 bytes on.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <random>
 
 #include "ebpf/filter_module.hpp"
+#include "tests/ebpf/kernel_object.hpp"
 #include "tests/support/long_tests.hpp"
 #include "tests/support/packet_builder.hpp"
 
@@ -23,15 +24,6 @@ constexpr uint32_t kLeastBytes = 14, kMostBytes = 2048;
 using Random = std::mt19937;
 
 int say_nothing(libbpf_print_level, const char*, va_list) { return 0; }
-
-// Does the kernel take any program? What its verifier refuses has the same error numbers as what isn't allowed.
-int error_of_smallest_program() {
-  const bpf_insn code[] = {{BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, XDP_PASS}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  const int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "smallest", "GPL", code, std::size(code), nullptr);
-  if (fd < 0) return errno;
-  ::close(fd);
-  return 0;
-}
 
 // The same object in the kernel.
 class KernelModule {
@@ -187,37 +179,49 @@ class KernelDifferential : public testing::TestWithParam<size_t> {
       GTEST_SKIP() << "BPF is not allowed here: " << std::strerror(error);
     kernel_ = std::make_unique<KernelModule>(path);
     ASSERT_EQ(kernel_->error(), 0) << "the kernel doesn't take " << path;
-    auto module = FilterModule::load(path, one.options);
-    ASSERT_TRUE(module) << describe(module.error());
-    module_ = *module;
-    replica_ = std::make_unique<FilterReplica>(*module_, 0, kMostBytes);
-    for (uint32_t map = 0; map < module_->maps().size(); ++map)
-      if (const Map& here = module_->maps()[map]; here.spec().section == Section::none && !per_cpu(here))
-        kernel_->copy(here);
+    for (const Engine engine : {Engine::interpreter, Engine::jit}) {
+      ModuleOptions options = one.options;
+      options.engine = engine;
+      auto module = FilterModule::load(path, options);
+      ASSERT_TRUE(module) << describe(module.error());
+      judges_.push_back({*module, std::make_unique<FilterReplica>(**module, 0, kMostBytes)});
+    }
+    const Maps& maps = judges_[0].module->maps();
+    for (uint32_t map = 0; map < maps.size(); ++map)
+      if (const Map& here = maps[map]; here.spec().section == Section::none && !per_cpu(here)) kernel_->copy(here);
   }
 
   static bool per_cpu(const Map& map) { return map.spec().type == BPF_MAP_TYPE_PERCPU_ARRAY; }
 
   void expect_same_verdict(const CapturedPacket& packet) {
-    replica_->begin_batch();
-    replica_->judge({packet.data(), packet.captured()}, 0);
-    replica_->end_batch();
-    ASSERT_EQ(replica_->fault(), Fault::none) << replica_->describe_fault();
-    ASSERT_EQ(replica_->verdict(), kernel_->run(packet)) << packet.captured() << " bytes";
-  }
-
-  void expect_same_counters() {
-    for (uint32_t map = 0; map < module_->maps().size(); ++map) {
-      const Map& here = module_->maps()[map];
-      if (per_cpu(here)) {
-        EXPECT_EQ(counters(here), kernel_->counters(here)) << here.spec().name;
-      }
+    const uint32_t verdict = kernel_->run(packet);
+    for (const Judge& one : judges_) {
+      SCOPED_TRACE(one.module->jit() ? "machine code" : "interpreter");
+      one.replica->begin_batch();
+      one.replica->judge({packet.data(), packet.captured()}, 0);
+      one.replica->end_batch();
+      ASSERT_EQ(one.replica->fault(), Fault::none) << one.replica->describe_fault();
+      ASSERT_EQ(one.replica->verdict(), verdict) << packet.captured() << " bytes";
     }
   }
 
+  void expect_same_counters() {
+    for (const Judge& one : judges_) {
+      SCOPED_TRACE(one.module->jit() ? "machine code" : "interpreter");
+      const Maps& maps = one.module->maps();
+      for (uint32_t map = 0; map < maps.size(); ++map)
+        if (per_cpu(maps[map])) {
+          EXPECT_EQ(counters(maps[map]), kernel_->counters(maps[map])) << maps[map].spec().name;
+        }
+    }
+  }
+
+  struct Judge {
+    std::shared_ptr<FilterModule> module;
+    std::unique_ptr<FilterReplica> replica;
+  };
   std::unique_ptr<KernelModule> kernel_;
-  std::shared_ptr<FilterModule> module_;
-  std::unique_ptr<FilterReplica> replica_;
+  std::vector<Judge> judges_;
 };
 
 TEST_P(KernelDifferential, RandomAndStructuredPackets) {

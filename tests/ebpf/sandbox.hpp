@@ -79,13 +79,7 @@ class Sandbox {
   }
 
   uint64_t run(const TestPacket& packet, uint32_t program = 0) {
-    execution->writable_maps = ~uint64_t{0};
-    execution->packet_writable = true;
-    maps->begin_batch(*execution);
-    execution->show(packet.view());
-    const uint64_t verdict = interpreter.run(program, *execution);
-    maps->end_batch(*execution);
-    return verdict;
+    return judge(packet, [&] { return interpreter.run(program, *execution); });
   }
   uint64_t run(uint32_t program = 0) { return run(TestPacket(std::vector<uint8_t>(60)), program); }
   Fault fault() const { return execution->fault; }
@@ -94,6 +88,18 @@ class Sandbox {
   std::unique_ptr<Maps> maps;
   std::unique_ptr<Execution> execution = std::make_unique<Execution>();
   Interpreter interpreter;
+
+ protected:
+  template <class Run>
+  uint64_t judge(const TestPacket& packet, const Run& run) {
+    execution->writable_maps = ~uint64_t{0};
+    execution->packet_writable = true;
+    maps->begin_batch(*execution);
+    execution->show(packet.view());
+    const uint64_t verdict = run();
+    maps->end_batch(*execution);
+    return verdict;
+  }
 };
 
 }  // namespace trama::ebpf

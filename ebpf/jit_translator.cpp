@@ -1,0 +1,171 @@
+#include "ebpf/jit_translator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ebpf/helpers.hpp"
+#include "ebpf/instruction.hpp"
+
+namespace trama::ebpf {
+namespace {
+
+JitOperand operand_of(const bpf_insn& instruction) {
+  return takes_register(instruction) ? JitOperand::of_register(instruction.src_reg)
+                                     : JitOperand::of_immediate(instruction.imm);
+}
+
+// Where it is that a program may look for bytes is known to the helper alone.
+bool takes_memory(const HelperInfo& helper) {
+  return std::any_of(helper.arguments.begin(), helper.arguments.end(), [](Argument argument) {
+    return argument == Argument::memory_read || argument == Argument::memory_write;
+  });
+}
+
+}  // namespace
+
+JitTranslator::JitTranslator(const Object& object, const Analysis& analysis, const Maps& maps, JitTarget& target)
+    : object_(object),
+      analysis_(analysis),
+      maps_(maps),
+      target_(target),
+      clear_all_frames_(looks_anywhere_on_the_stack()),
+      enter_(target.label()),
+      fault_(target.label()),
+      tail_table_(target.label()) {
+  for (size_t program = 0; program < object.programs.size(); ++program) {
+    programs_.push_back(target.label());
+    tails_.push_back(target.label());
+  }
+}
+
+// Frames that are cleared only where their own function may read what it hasn't written are not as the interpreter
+// leaves them. An access that may go anywhere on the stack could see that.
+bool JitTranslator::looks_anywhere_on_the_stack() const {
+  for (size_t program = 0; program < object_.programs.size(); ++program) {
+    const std::vector<bpf_insn>& code = object_.programs[program].code;
+    for (size_t at = 0; at < code.size(); ++at) {
+      const InstructionFacts& fact = analysis_.programs[program].instructions[at];
+      if (!fact.reached) continue;
+      const HelperInfo* const helper = is_helper_call(code[at]) ? find_helper(code[at].imm) : nullptr;
+      const bool takes_key = helper && helper->arguments[1] == Argument::key;
+      const bool takes_value = helper && helper->arguments[2] == Argument::value;
+      if (helper && (takes_memory(*helper) || (takes_key && !fact.key_proven) || (takes_value && !fact.value_proven)))
+        return true;
+      const Region region = region_of(fact.base);
+      if (fact.base != Base::unset && !fact.proven && (region == Region::any || region == Region::stack)) return true;
+    }
+  }
+  return false;
+}
+
+void JitTranslator::translate() {
+  target_.enter_and_leave(enter_, fault_);
+  target_.slow_accesses();
+  for (uint32_t program = 0; program < object_.programs.size(); ++program) translate_program(program);
+  target_.align(sizeof(uint64_t));
+  target_.bind(tail_table_);
+  for (const Label& tail : tails_) target_.embed(tail);
+}
+
+void JitTranslator::translate_program(uint32_t program) {
+  program_ = program;
+  code_ = &object_.programs[program].code;
+  facts_ = &analysis_.programs[program];
+  make_labels();
+  for (uint32_t at = 0; at < code_->size(); ++at) {
+    if (!facts_->instructions[at].reached) continue;
+    if (facts_->instructions[at].function_entry) start_function(at);
+    if (labels_[at].isValid()) target_.bind(labels_[at]);
+    translate(at);
+  }
+  end_program();
+}
+
+void JitTranslator::make_labels() {
+  labels_.assign(code_->size(), Label());
+  functions_.assign(code_->size(), Label());
+  for (uint32_t at = 0; at < code_->size(); ++at) {
+    const InstructionFacts& fact = facts_->instructions[at];
+    if (fact.reached && fact.jump_target) labels_[at] = target_.label();
+    if (fact.reached && fact.function_entry) functions_[at] = at == 0 ? programs_[program_] : target_.label();
+  }
+  stop_ = target_.label();
+}
+
+void JitTranslator::start_function(uint32_t at) {
+  target_.bind(functions_[at]);
+  target_.function_start();
+  if (at == 0) target_.bind(tails_[program_]);
+  const auto function = std::find_if(facts_->functions.begin(), facts_->functions.end(),
+                                     [at](const FunctionFacts& one) { return one.entry == at; });
+  if (clear_all_frames_ || function->zero_stack) target_.clear_frame();
+}
+
+void JitTranslator::translate(uint32_t at) {
+  const bpf_insn& instruction = (*code_)[at];
+  switch (class_of(instruction)) {
+    case BPF_ALU:
+    case BPF_ALU64: return alu(instruction);
+    case BPF_LD: return wide_load(at);
+    case BPF_LDX: return load(at);
+    case BPF_ST: return store(at);
+    case BPF_STX: return is_atomic(instruction) ? atomic(at) : store(at);
+    default: break;
+  }
+  if (is_exit(instruction)) return target_.exit();
+  if (is_call(instruction)) return call(at);
+  branch(at);
+}
+
+void JitTranslator::alu(const bpf_insn& instruction) {
+  const bool wide = class_of(instruction) == BPF_ALU64;
+  if (operation_of(instruction) == BPF_END)
+    return target_.swap_bytes(instruction.dst_reg, instruction.imm, takes_register(instruction));
+  target_.compute(operation_of(instruction), wide, instruction.dst_reg, operand_of(instruction));
+}
+
+void JitTranslator::branch(uint32_t at) {
+  const bpf_insn& instruction = (*code_)[at];
+  const Label& to = labels_[static_cast<size_t>(int64_t{at} + 1 + instruction.off)];
+  if (instruction.off < 0) target_.pay(facts_->step_costs[at], stop(at, Fault::step_limit));
+  if (is_plain_jump(instruction)) return target_.jump(to);
+  const bool wide = class_of(instruction) == BPF_JMP;
+  target_.jump_if(operation_of(instruction), wide, instruction.dst_reg, operand_of(instruction), to);
+}
+
+void JitTranslator::wide_load(uint32_t at) {
+  const bpf_insn& instruction = (*code_)[at];
+  const bpf_insn& second = (*code_)[at + 1];
+  const auto map = static_cast<uint32_t>(instruction.imm);
+  switch (instruction.src_reg) {
+    case BPF_PSEUDO_MAP_IDX:
+      if (!only_names_map_for_lookup(at)) target_.set(instruction.dst_reg, kMapTag | map);
+      return;
+    case BPF_PSEUDO_MAP_IDX_VALUE:
+      return target_.set(instruction.dst_reg,
+                         reinterpret_cast<uint64_t>(maps_[map].layout().values) + static_cast<uint32_t>(second.imm));
+    default: return target_.set(instruction.dst_reg, wide_constant(instruction, second));
+  }
+}
+
+JitTranslator::Label JitTranslator::stop(uint32_t at, Fault fault) {
+  const Label here = target_.label();
+  seldom_.emplace_back([this, here, at, fault] {
+    target_.bind(here);
+    if (fault != Fault::none) target_.set_field(offsetof(Execution, fault), static_cast<uint32_t>(fault));
+    target_.set_field(offsetof(Execution, fault_instruction), at);
+    target_.jump(stop_);
+  });
+  return here;
+}
+
+void JitTranslator::end_program() {
+  // What is put here may have seldom things of its own.
+  for (size_t next = 0; next < seldom_.size(); ++next) std::exchange(seldom_[next], nullptr)();
+  seldom_.clear();
+  target_.bind(stop_);
+  target_.set_field(offsetof(Execution, fault_program), program_);
+  target_.jump(fault_);
+}
+
+}  // namespace trama::ebpf

@@ -1,0 +1,73 @@
+// Programs of an object, translated instruction by instruction for a target: everything that doesn't depend on the
+// processor.
+//
+// What seldom happens (faults, slow checks) is put behind the code of its program.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "ebpf/jit_target.hpp"
+#include "ebpf/map.hpp"
+#include "ebpf/object.hpp"
+#include "ebpf/verifier.hpp"
+
+namespace trama::ebpf {
+
+class JitTranslator {
+ public:
+  using Label = JitTarget::Label;
+
+  JitTranslator(const Object& object, const Analysis& analysis, const Maps& maps, JitTarget& target);
+  void translate();
+
+  const Label& enter() const { return enter_; }
+  const std::vector<Label>& programs() const { return programs_; }  // to be given to enter
+
+ private:
+  void translate_program(uint32_t program);
+  void make_labels();
+  void start_function(uint32_t at);
+  void translate(uint32_t at);
+  void end_program();
+
+  void alu(const bpf_insn& instruction);
+  void branch(uint32_t at);
+  void wide_load(uint32_t at);
+
+  void load(uint32_t at);
+  void load_context(uint32_t at);
+  void load_unproven(uint32_t at);
+  void store(uint32_t at);
+  void atomic(uint32_t at);
+  JitPlace checked_place(uint32_t at, bool atomic);
+
+  void call(uint32_t at);
+  void call_function(uint32_t at);
+  void call_helper(uint32_t at);
+  void tail_call(uint32_t at);
+  const Map* map_for_lookup(uint32_t at) const;
+  bool only_names_map_for_lookup(uint32_t at) const;
+
+  // A label where the program stops at this instruction; Fault::none: the reason is known already.
+  Label stop(uint32_t at, Fault fault);
+  bool looks_anywhere_on_the_stack() const;
+
+  const Object& object_;
+  const Analysis& analysis_;
+  const Maps& maps_;
+  JitTarget& target_;
+  bool clear_all_frames_;
+
+  Label enter_, fault_, tail_table_;
+  std::vector<Label> programs_, tails_;  // entry of each by enter, and by a tail call
+
+  // The program under way.
+  uint32_t program_ = 0;
+  const std::vector<bpf_insn>* code_ = nullptr;
+  const Facts* facts_ = nullptr;
+  std::vector<Label> labels_, functions_;  // by instruction; invalid where nothing leads to
+  Label stop_;
+  std::vector<std::function<void()>> seldom_;
+};
+
+}  // namespace trama::ebpf
