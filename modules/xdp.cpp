@@ -62,17 +62,6 @@ struct LoadedModule final : ModuleRules {
   std::vector<std::unique_ptr<ebpf::FilterReplica>> replicas;
 };
 
-// What the module had to say of its contents; at the entry's place, or else at the module's.
-Diagnostic refusal_of(ebpf::Refusal refusal, const ModuleLists::Contents& contents, const Place& module) {
-  Place place = module;
-  if (refusal.entry >= 0 && static_cast<size_t>(refusal.entry) < contents.places.size()) {
-    place = contents.places[static_cast<size_t>(refusal.entry)];
-    if (place.line > 0) refusal.entry = -1;  // the line says which
-  }
-  std::string hint = std::exchange(refusal.hint, "");
-  return {Severity::error, std::move(place), ebpf::describe(refusal), std::move(hint)};
-}
-
 // What all replicas share.
 struct Shared {
   std::string object;  // as the graph file names it
@@ -132,7 +121,7 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     options.ranges = contents->ranges;
     options.entries = contents->entries;
     auto module = ebpf::FilterModule::load(parameters.object, options);
-    if (!module) return tl::unexpected(Diagnostics{refusal_of(module.error(), *contents, parameters.object_place)});
+    if (!module) return tl::unexpected(Diagnostics{diagnostic_of(module.error(), *contents, parameters.object_place)});
     const ebpf::Properties& properties = (*module)->properties();
     if (context.replicas > 1 && properties.serial())
       return refused(
@@ -185,7 +174,7 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     options.ranges = contents->ranges;
     options.entries = contents->entries;
     auto module = ebpf::FilterModule::make(object, options);
-    if (!module) return tl::unexpected(Diagnostics{refusal_of(module.error(), *contents, parameters.object_place)});
+    if (!module) return tl::unexpected(Diagnostics{diagnostic_of(module.error(), *contents, parameters.object_place)});
     return std::make_shared<const LoadedModule>(std::move(*module), options);
   }
 

@@ -29,22 +29,23 @@ class FilterInputs {
     return inputs_.empty();
   }
 
-  // An edit for RulesInForce::change() that puts all of it in force; or everything that is wrong in any of the files.
-  tl::expected<std::function<void(Rules&)>, Diagnostics> read_again() const {
+  // An edit for RulesInForce::change() that puts all of it in force; or everything that is wrong in any of the files,
+  // or what refused it.
+  tl::expected<std::function<void(Rules&)>, Diagnostics> read_again(const Rules& in_force) const {
     const std::lock_guard lock(mutex_);
     std::vector<std::pair<size_t, std::shared_ptr<const ModuleRules>>> all;
     Diagnostics wrong;
     for (const auto& [module, read] : inputs_) {
       auto rules = read(Reading::again);
-      if (rules)
-        all.emplace_back(module, std::move(*rules));
-      else
+      if (!rules)
         wrong.insert(wrong.end(), rules.error().begin(), rules.error().end());
+      else if ((*rules)->canonical != in_force.modules[module]->canonical)
+        all.emplace_back(module, std::move(*rules));
     }
+    for (auto other = all.begin(); wrong.empty() && other != all.end(); ++other) wrong = other->second->tell_others();
     if (!wrong.empty()) return tl::unexpected(std::move(wrong));
     return [all = std::move(all)](Rules& rules) {
-      for (const auto& [module, other] : all)
-        if (rules.modules[module]->canonical != other->canonical) rules.modules[module] = other;
+      for (const auto& [module, other] : all) rules.modules[module] = other;
     };
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "engine/diagnostic.hpp"
@@ -25,5 +26,18 @@ struct ModuleLists {
   // Fails with everything that is wrong in ranges and files. Entries are judged by whoever knows the maps.
   tl::expected<Contents, Diagnostics> read(Reading reading) const;
 };
+
+// What a module had to say of them, as a diagnostic: at the entry's place, or else at the module's. A template, because
+// this folder knows no eBPF.
+template <class Refusal>
+Diagnostic diagnostic_of(Refusal refusal, const ModuleLists::Contents& contents, const Place& module) {
+  Place place = module;
+  if (refusal.entry >= 0 && static_cast<size_t>(refusal.entry) < contents.places.size()) {
+    place = contents.places[static_cast<size_t>(refusal.entry)];
+    if (place.line > 0) refusal.entry = -1;  // the line says which
+  }
+  std::string hint = std::exchange(refusal.hint, "");
+  return {Severity::error, std::move(place), describe(refusal), std::move(hint)};
+}
 
 }  // namespace trama

@@ -25,6 +25,10 @@ namespace trama {
 // What a filter module judges by; the stage that runs modules knows more of it.
 struct ModuleRules {
   virtual ~ModuleRules() = default;
+  // Where others than stages judge by them, tells these; before the rules are in force in the engine. Says what refused
+  // it: then all stays as it was.
+  virtual Diagnostics tell_others() const { return {}; }
+
   std::string canonical;  // its ranges and map contents, the same text for the same contents
 };
 

@@ -198,8 +198,10 @@ TEST_F(MainJob, NothingIsAllocatedOnTheWay) {
   const uint64_t last_ones = 32;  // as many as there are credits: meanwhile the source may have ended, which it reports
   const std::string graph =
       "[graph]\nwindow_packets = 3000\nworkers = 3\nlinks = [\"synthetic -> count_allocations -> "
-      "pcap_filter -> parse -> exclude -> in_order -> stamp -> anonymize -> build -> serialize -> by_number -> "
+      "pcap_filter -> xdp -> parse -> exclude -> in_order -> stamp -> anonymize -> build -> serialize -> by_number -> "
       "archive\"]\n"
+      "[stages.xdp]\nreplicas = 2\nranges = \"11.0.0.0/8\"\nobject = \"" TRAMA_FILTERS
+      "/privacy_ranges.bpf.o\"\n"
       "[stages.synthetic]\npackets = " +
       std::to_string(batches * 1024) +
       "\n"

@@ -105,16 +105,16 @@ TEST(Xdp, JudgesEachBatchByTheRangesItEnteredUnder) {
   test::write_file(file, std::string("11.0.0.0/8\n"));
   EXPECT_EQ(judged(harness, both), inside);  // nobody has said so yet
   const RulesShare before = rules->current();
-  const auto read = inputs->read_again();
+  const auto read = inputs->read_again(*rules->current());
   ASSERT_TRUE(read);
   EXPECT_TRUE(*rules->change(*read));
   EXPECT_EQ(difference(before, rules->current()), ClosedBy::exclusions);
   EXPECT_EQ(judged(harness, both), outside);
   EXPECT_EQ(judged(harness, both, before), inside);  // it entered before, and comes later
-  EXPECT_FALSE(*rules->change(*inputs->read_again()));
+  EXPECT_FALSE(*rules->change(*inputs->read_again(*rules->current())));
 
   test::write_file(file, std::string("11.0.0.0/33\n"));
-  const auto wrong = inputs->read_again();
+  const auto wrong = inputs->read_again(*rules->current());
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().at(0).place.file, file);
   EXPECT_EQ(judged(harness, both), outside);
@@ -130,10 +130,10 @@ TEST(Xdp, ReadsMapContentsFromFilesAgain) {
   const auto rules = harness.services().get<RulesInForce>();
   const auto inputs = harness.services().get<FilterInputs>();
   test::write_file(file, std::string("none\n"));
-  EXPECT_TRUE(*rules->change(*inputs->read_again()));
+  EXPECT_TRUE(*rules->change(*inputs->read_again(*rules->current())));
   EXPECT_EQ(judged(harness, one), Verdicts{Verdict::filtered});
   test::write_file(file, std::string("ports: any = 1\nports: any/443 = 1\n"));
-  const auto wrong = inputs->read_again();
+  const auto wrong = inputs->read_again(*rules->current());
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().at(0).place.line, 2);
   EXPECT_THAT(wrong.error().at(0).text, HasSubstr("map ports"));

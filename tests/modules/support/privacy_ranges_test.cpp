@@ -191,9 +191,7 @@ TEST(PrivacyRangeFile, WithoutRangesSaysNone) {
 TEST(PrivacyRangeFile, IsReadAgainOnlyIfItIsWhole) {
   const test::ScratchFolder folder;
   const std::string path = folder / "privacy.txt";
-  const auto again = [](const std::string& name) {
-    return PrivacyRanges::read_file(name, Reading::again);
-  };
+  const auto again = [](const std::string& name) { return PrivacyRanges::read_file(name, Reading::again); };
   test::write_file(path, std::string("10.0.0.0/8\n192.0.2.0/2"));
   EXPECT_EQ(PrivacyRanges::read_file(path).value().size(), 2u);
   ASSERT_FALSE(again(path));
