@@ -9,7 +9,9 @@
 
 #include "libclient/formats/blob.hpp"
 #include "libclient/formats/compact.hpp"
+#include "libclient/formats/stream_note.hpp"
 #include "tests/fuzz/repack.hpp"
+#include "tests/libclient/stream_cases.hpp"
 #include "tests/modules/support/header_walk_cases.hpp"
 #include "tests/support/capture_builder.hpp"
 #include "tests/support/compress.hpp"
@@ -155,6 +157,21 @@ Seeds compact_seeds() {
   return seeds;
 }
 
+// Envelopes of those matrices, and a note.
+Seeds envelope_seeds() {
+  Seeds seeds;
+  for (const EnvelopeEncoding encoding : kWindowEncodings)
+    for (const size_t packets : {size_t{1}, size_t{40}})
+      seeds.push_back(enveloped(sample_window(seeds.size(), packets, encoding)->envelope));
+  Envelope tail;
+  tail.run = 1;
+  seeds.push_back(enveloped(tail));
+  std::array<uint8_t, kMostNoteBytes> note;
+  const size_t size = write_note({.kind = NoteKind::subscribe, .text = "roof"}, note);
+  seeds.emplace_back(note.begin(), note.begin() + static_cast<ptrdiff_t>(size));
+  return seeds;
+}
+
 bool write_seeds(const std::filesystem::path& folder, const Seeds& seeds) {
   std::filesystem::create_directories(folder);
   for (size_t i = 0; i < seeds.size(); ++i) {
@@ -177,7 +194,8 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   const bool written = write_seeds(folder / "header_walk", header_walk_seeds()) &&
                        write_seeds(folder / "capture_reader", capture_reader_seeds()) &&
-                       write_seeds(folder / "blob", blob_seeds()) && write_seeds(folder / "compact", compact_seeds());
+                       write_seeds(folder / "blob", blob_seeds()) && write_seeds(folder / "compact", compact_seeds()) &&
+                       write_seeds(folder / "envelope", envelope_seeds());
   if (!written) std::cerr << "fuzz_seeds: can't write into " << folder << "\n";
   return written ? 0 : 1;
 }

@@ -1,0 +1,50 @@
+// The ZeroMQ ROUTER that subscribers connect to. A ROUTER knows each of them, says when one can't be sent to, and never
+// waits for one, nor lets one that is slow hold up the others.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+#include <zmq.hpp>
+
+#include "modules/support/stream_listener.hpp"
+#include "modules/support/stream_subscribers.hpp"
+
+namespace trama {
+
+// Keys of CURVE (RFC 26 of ZeroMQ) as ZeroMQ writes them: 40 characters of Z85.
+struct StreamKeys {
+  std::string secret;                // of the publisher; empty: nothing is encrypted, everybody may subscribe
+  std::vector<std::string> clients;  // the public keys of those who may
+};
+
+// One thread.
+class StreamSocket final : public StreamSender {
+ public:
+  // Starts threads of ZeroMQ's, which block all signals. Throws zmq::error_t.
+  StreamSocket(StreamListener listener, const StreamKeys& keys);
+  ~StreamSocket() override;
+
+  // Waits until somebody has said something, `wake_fd` is readable, or the time is over. True for `wake_fd`.
+  bool wait(int wake_fd, int timeout_ms);
+  // Everything that was said since.
+  void each(const std::function<void(const std::string& peer, std::span<const uint8_t> bytes)>& hear);
+
+  Sent send(const std::string& peer, const StreamFrame& frame) override;
+  Sent send(const std::string& peer, const StreamNote& note) override;
+
+  // Waits for what is on its way, as long as that, and closes.
+  void close(int linger_ms);
+
+ private:
+  void use(const StreamKeys& keys);
+  void admit();
+  Sent send(const std::string& peer, zmq::message_t message);
+
+  const StreamUrl url_;
+  std::vector<std::string> clients_;  // as the keys' 32 bytes
+  zmq::context_t context_;
+  zmq::socket_t admissions_;  // where ZeroMQ asks who may connect (ZAP, RFC 27); only with keys
+  zmq::socket_t router_;
+};
+
+}  // namespace trama
