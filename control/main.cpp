@@ -30,9 +30,13 @@ constexpr Verb kVerbs[] = {
     {"inspect", "PATH...", "network quantities of each window and of the sum", inspect_verb},
     {"export", "PATH...", "source,destination,packets as CSV; --mtx", export_verb},
     {"verify", "PATH...", "check archives against their manifests; --recover", verify_verb},
-    {"key", "new|show FILE", "make a key, or print a key's fingerprint", key_verb},
+    {"key", "new|show|curve FILE", "make a key, or print a key's fingerprint", key_verb},
     {"bench", "VERB", "the papers' measurements, side by side with their method", bench_verb},
     {"filter", "check|run|disasm|new", "eBPF filter modules: check, try, read and begin them", filter_verb},
+    {"status", "[--socket PATH]", "how a running engine is doing; --json", status_verb},
+    {"top", "[--socket PATH]", "watch a running engine", top_verb},
+    {"ctl", "REQUEST ...", "ask a running engine: exclude, reload, rotate-key, flush, stop", ctl_verb},
+    {"subscribe", "URL", "print or save a matrix stream", subscribe_verb},
     {"doctor", "", "what this machine can do, and what is missing", doctor_verb},
 };
 
@@ -42,7 +46,7 @@ std::string help() {
       "Turns packets into anonymized hypersparse traffic matrices.\n\n";
   for (const Verb& verb : kVerbs) {
     char line[160];
-    std::snprintf(line, sizeof line, "  %-8s%-28s%s\n", verb.name, verb.takes, verb.summary);
+    std::snprintf(line, sizeof line, "  %-10s%-28s%s\n", verb.name, verb.takes, verb.summary);
     text += line;
   }
   return text +
@@ -52,15 +56,7 @@ std::string help() {
          "  trama VERB --help                           the options of a verb\n";
 }
 
-// Verbs that users of the documents may look for.
-constexpr const char* kNotYet[] = {"subscribe", "top", "status", "ctl"};
-
 int unknown(const std::string& word) {
-  for (const char* verb : kNotYet) {
-    if (word != verb) continue;
-    print_error("`" + word + "` is not in this version");
-    return kMisused;
-  }
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   if (word[0] == '-') {

@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <new>
 
+#include "control/engine_state.hpp"
 #include "control/privileges.hpp"
+#include "control/run_doors.hpp"
 #include "control/run_graph.hpp"
 #include "control/run_loop.hpp"
+#include "control/run_observer.hpp"
 #include "control/run_options.hpp"
+#include "control/run_service.hpp"
+#include "control/runtime_control.hpp"
 #include "control/summary.hpp"
 #include "control/summary_file.hpp"
 #include "control/terminal.hpp"
@@ -17,7 +22,9 @@
 #include "engine/plan.hpp"
 #include "modules/support/archive_writer.hpp"
 #include "modules/support/input_paths.hpp"
+#include "modules/support/kept_capabilities.hpp"
 #include "modules/support/run_identity.hpp"
+#include "modules/support/run_start.hpp"
 
 namespace trama {
 namespace {
@@ -81,9 +88,9 @@ std::optional<Prepared> prepare(const RunOptions& options) {
   return prepared;
 }
 
-std::unique_ptr<Runtime> make_runtime(const Prepared& prepared, Services& services, Ledger& ledger) {
+std::unique_ptr<Runtime> make_runtime(const Prepared& prepared, Services& services, RunObserver& observer) {
   try {
-    auto runtime = Runtime::make(prepared.plan, services, &ledger);
+    auto runtime = Runtime::make(prepared.plan, services, &observer);
     if (runtime) return std::move(*runtime);
     print(runtime.error(), prepared.spec.lines);
   } catch (const std::bad_alloc&) {
@@ -92,15 +99,15 @@ std::unique_ptr<Runtime> make_runtime(const Prepared& prepared, Services& servic
   return nullptr;
 }
 
-// The key and whatever else needs root has been opened; archives and summary are made by the other user, who may write
-// to other places than root.
-bool change_user(Prepared& prepared, const RunOptions& options) {
-  auto changed = prepared.user->become();
+// The key and whatever else takes privileges has been opened. Archives and summary are made without them, perhaps by
+// another user, who may write to other places than root.
+bool give_up_privileges(Prepared& prepared, const RunOptions& options, const KeptCapabilities& kept) {
+  auto done = give_up_privileges(prepared.user, kept.set());
   if (!options.core) forbid_core_dumps();
-  if (changed && !prepared.output_folder.empty()) changed = check_output_folder(prepared.output_folder);
-  if (changed && options.summary) changed = prepare_summary(*options.summary, prepared);
-  if (!changed) print(changed.error());
-  return changed.has_value();
+  if (done && !prepared.output_folder.empty()) done = check_output_folder(prepared.output_folder);
+  if (done && options.summary) done = prepare_summary(*options.summary, prepared);
+  if (!done) print(done.error());
+  return done.has_value();
 }
 
 class Run {
@@ -109,20 +116,35 @@ class Run {
 
   int run(RunSignals& signals) {
     services_.get<RunIdentity>()->graph = prepared_.identity;
+    services_.get<RunStart>()->hold();
     signals.setup_begins();
-    runtime_ = make_runtime(prepared_, services_, ledger_);
+    runtime_ = make_runtime(prepared_, services_, observer_);
     signals.setup_ended();
-    if (!runtime_) return kMisused;
-    if (prepared_.user && !change_user(prepared_, options_)) return kMisused;
+    if (!runtime_ || !open_doors()) return kMisused;
+    if (!give_up_privileges(prepared_, options_, *services_.get<KeptCapabilities>())) return kMisused;
+    services_.get<RunStart>()->begin();
+    if (auto serving = doors_->serve(); !serving) return print(serving.error()), kMisused;
 
-    RunLoop loop(*runtime_, services_, {options_.quiet, options_.duration_s});
-    loop.run(signals, [this](double seconds) { say(facts(seconds)); });
+    RunService service(manager_, *runtime_, [this] { return state_->status(); });
+    RunLoop loop(*runtime_, *control_, *report_, service, {options_.quiet, options_.duration_s});
+    loop.run(signals, {[this](double seconds) { say(facts(seconds)); }, [this] { doors_->remove_socket(); }});
     return finish(loop);
   }
 
  private:
+  bool open_doors() {
+    control_ = std::make_unique<RuntimeControl>(*runtime_, services_, configured_exclusions(prepared_.spec));
+    state_ = std::make_unique<EngineState>(
+        *runtime_, ledger_, *report_, *control_,
+        EngineState::Identity{prepared_.sensor, prepared_.identity, prepared_.plan.workers});
+    auto doors =
+        RunDoors::open({options_.socket, options_.metrics, prepared_.user}, *control_, *state_, *windows_, *report_);
+    if (!doors) return print(doors.error()), false;
+    doors_ = std::move(*doors);
+    return true;
+  }
   RunFacts facts(double seconds) {
-    RunFacts facts = gather(*services_.get<RunReport>(), ledger_);
+    RunFacts facts = gather(*report_, ledger_);
     facts.graph = prepared_.identity;
     facts.sensor = prepared_.sensor;
     facts.seconds = seconds;
@@ -131,7 +153,8 @@ class Run {
   static void say(const RunFacts& facts) { std::fputs(summary_text(facts).c_str(), stderr); }
 
   int finish(const RunLoop& loop) {
-    const RunFacts result = facts(loop.seconds());
+    RunFacts result = facts(loop.seconds());
+    result.busiest = busiest_stage(runtime_->counters(), loop.cycles(), prepared_.plan.workers);
     print(input_messages(result.inputs));
     int status = exit_status(result);
     if (prepared_.summary) {
@@ -148,9 +171,16 @@ class Run {
 
   const RunOptions& options_;
   Prepared prepared_;
+  const ServiceManager manager_;
   Services services_;
+  const std::shared_ptr<RunReport> report_ = services_.get<RunReport>();
+  const std::shared_ptr<WindowLog> windows_ = services_.get<WindowLog>();
   Ledger ledger_;
+  RunObserver observer_{ledger_, *windows_};
   std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<RuntimeControl> control_;
+  std::unique_ptr<EngineState> state_;
+  std::unique_ptr<RunDoors> doors_;  // first to go: others come through them
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "control/builtin_graphs.hpp"
+#include "control/live_interface.hpp"
 #include "ebpf/loader.hpp"
 #include "ebpf/verifier.hpp"
 #include "engine/suggest.hpp"
@@ -71,6 +72,8 @@ class GraphOptions {
   using Value = decltype(ParameterValue::value);
   static Value value_of(const std::string& text) { return text; }
   static Value value_of(uint64_t number) { return static_cast<int64_t>(number); }
+  static Value value_of(double seconds) { return seconds; }
+  static Value value_of(bool flag) { return flag; }
 
   StageSpec* the_one(const char* option, const char* parameter, const Wanted& wanted);
   void give(const char* option, Value value, const char* parameter, const Wanted& wanted) {
@@ -161,12 +164,14 @@ void GraphOptions::parameter(const std::string& assignment, const char* option) 
   if (auto wrong = set_parameter(spec_, assignment, {option, 0})) wrong_.push_back(std::move(*wrong));
 }
 
-// Replicas cost next to nothing, and as many as workers keep every worker busy.
+// Replicas cost next to nothing, and as many as workers keep every worker busy. Those of a source have memory and
+// devices of their own, and are a matter of choice.
 void GraphOptions::spread(size_t processors) {
   const size_t workers = spec_.workers > 0 ? spec_.workers : processors;
   for (StageSpec& stage : spec_.stages) {
     const StageKind* kind = registry_.find(stage.kind);
-    if (kind && kind->info.parallelism == Parallelism::replicated) stage.replicas = std::max<size_t>(1, workers);
+    if (kind && !kind->source && kind->info.parallelism == Parallelism::replicated)
+      stage.replicas = std::max<size_t>(1, workers);
   }
   // A module that needs the packets in their order has one replica, and so have those before it.
   const auto serial = std::find_if(spec_.stages.rbegin(), spec_.stages.rend(),
@@ -204,7 +209,8 @@ void GraphOptions::filters(const RunOptions& options) {
 
 tl::expected<GraphSpec, Diagnostics> base_graph(const RunOptions& options) {
   if (options.graph_file) return load_graph(*options.graph_file);
-  return parse_graph(find_builtin_graph("pcap")->text, "built-in graph pcap");
+  const std::string name = options.interfaces.empty() ? "pcap" : live_interfaces(options.interfaces)->graph;
+  return parse_graph(find_builtin_graph(name)->text, "built-in graph " + name);
 }
 
 }  // namespace
@@ -222,6 +228,12 @@ tl::expected<GraphSpec, Diagnostics> make_graph(const RunOptions& options, const
   for (const std::string& assignment : options.set) apply.parameter(assignment, "--set");
 
   apply.set_list("-r", options.read, "files", source_stage());
+  if (!options.interfaces.empty()) {
+    const LiveInterfaces live = *live_interfaces(options.interfaces);
+    apply.set_list("-i", live.names, live.parameter.c_str(), source_stage());
+  }
+  if (options.not_promiscuous) apply.set("-p", std::optional(false), "promiscuous", source_stage());
+  apply.set("--window-timeout", options.window_timeout_s, "window_timeout");
   apply.set("--packets", options.packets, "packets", source_stage());
   if (!options.expression.empty())
     apply.set("filter expression", std::optional(options.expression), "expression", stage_of_kind("pcap_filter"));
@@ -243,9 +255,9 @@ std::string graph_identity(const GraphSpec& spec) {
   // Places and names of things, and keys, don't change the result. Privacy ranges, filter expressions, modules and what
   // is in their maps do, but this hash has no key and is published: whoever guesses an address in them could see by
   // trying that the guess is right. The manifest has a keyed digest of the ranges instead.
-  static const std::vector<std::string> kLeftOut = {"files",     "file",   "directory",  "key_file",
-                                                    "ephemeral", "ranges", "expression", "sensor",
-                                                    "sync",      "object", "maps"};
+  static const std::vector<std::string> kLeftOut = {
+      "files", "file",   "directory", "key_file",   "ephemeral",  "ranges",           "expression", "sensor",
+      "sync",  "object", "maps",      "interfaces", "ring_bytes", "block_timeout_ms", "fanout"};
   const std::string text = canonical_text(spec, kLeftOut);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;

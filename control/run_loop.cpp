@@ -17,8 +17,6 @@
 namespace trama {
 namespace {
 
-constexpr int kTickMs = 200;  // how often progress is drawn and messages are said
-
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -96,15 +94,16 @@ int RunSignals::next() {
   return read(fd_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
 }
 
-RunLoop::RunLoop(Runtime& runtime, Services& services, const RunLoopOptions& options)
+RunLoop::RunLoop(Runtime& runtime, RunControl& control, RunReport& report, RunService& service,
+                 const RunLoopOptions& options)
     : runtime_(runtime),
+      control_(control),
+      report_(report),
+      service_(service),
       options_(options),
-      report_(services.get<RunReport>()),
-      exclusion_input_(services.get<ExclusionInput>()),
-      rules_(services.get<RulesInForce>()),
       progress_(!options.quiet && is_terminal(STDERR_FILENO)) {}
 
-void RunLoop::run(RunSignals& signals, const std::function<void(double)>& say_so_far) {
+void RunLoop::run(RunSignals& signals, const RunLoopCalls& calls) {
   say_messages();
   Flag ended;
   started_ns_ = now_ns();
@@ -115,21 +114,26 @@ void RunLoop::run(RunSignals& signals, const std::function<void(double)>& say_so
     ended.set();
   });
   for (bool running = true; running;) {
-    int wait_ms = kTickMs;
-    if (options_.duration_s && !stopping_)
-      wait_ms = static_cast<int>(std::clamp((*options_.duration_s - elapsed_s()) * 1e3 + 1, 0.0, double{kTickMs}));
+    int wait_ms = service_.tick_ms();
+    if (options_.duration_s && !control_.stopping())
+      wait_ms = static_cast<int>(std::clamp((*options_.duration_s - elapsed_s()) * 1e3 + 1, 0.0, double(wait_ms)));
     pollfd fds[] = {{signals.fd(), POLLIN, 0}, {ended.fd(), POLLIN, 0}};
     poll(fds, 2, wait_ms);
     running = fds[1].revents == 0;
-    while (const int signal = signals.next()) answer(signal, say_so_far);
-    if (options_.duration_s && !stopping_ && elapsed_s() >= *options_.duration_s) stop();
+    while (const int signal = signals.next()) answer(signal, calls);
+    if (options_.duration_s && !control_.stopping() && elapsed_s() >= *options_.duration_s) control_.stop();
     say_messages();
-    if (running) progress_.draw(*report_, elapsed_s());
+    if (running) {
+      service_.tick(now_ns(), control_.stopping());
+      progress_.draw(report_, elapsed_s());
+    }
   }
   engine.join();
-  if (!ran) {
-    report_->output_failed();
-    report_->say(std::move(ran.error()));
+  if (ran) {
+    service_.ended();
+  } else {
+    report_.output_failed();
+    report_.say(std::move(ran.error()));
   }
   seconds_ = elapsed_s();
   cycles_ = trama::cycles() - cycles_before;
@@ -137,45 +141,38 @@ void RunLoop::run(RunSignals& signals, const std::function<void(double)>& say_so
   say_messages();
 }
 
-void RunLoop::stop() {
-  stopping_ = true;
-  runtime_.stop_sources();
-}
-
-void RunLoop::answer(int signal, const std::function<void(double)>& say_so_far) {
+void RunLoop::answer(int signal, const RunLoopCalls& calls) {
   progress_.clear();
   if (ends_run(signal)) {
-    if (interrupted_) _exit(128 + signal);
+    if (interrupted_) {
+      calls.before_quitting();
+      _exit(128 + signal);
+    }
     interrupted_ = true;
     if (!options_.quiet) print_note("stopping; once more ends at once");
-    stop();
+    control_.stop();
   } else if (signal == SIGUSR1) {
-    say_so_far(elapsed_s());
+    calls.say_so_far(elapsed_s());
   } else if (signal == SIGUSR2) {
-    reload_exclusions();
+    reload();
   }
 }
 
-void RunLoop::reload_exclusions() {
-  if (!exclusion_input_->has_files())
-    return print_warning("SIGUSR2: no exclusion file to read again", "start with --exclude-file FILE");
-  auto ranges = exclusion_input_->read(Reading::again);
-  if (!ranges) {
-    print(ranges.error());
-    return print_warning("the exclusion ranges stay as they were");
-  }
-  const std::string number = counted((*ranges)->size(), "exclusion range");
-  auto published = rules_->set_ranges(std::move(*ranges));
-  if (!published) {
-    print(published.error());
-    return print_warning("the exclusion ranges stay as they were");
+void RunLoop::reload() {
+  service_.reloads();
+  const auto change = control_.reload();
+  service_.has_reloaded();
+  if (!change) {
+    print(change.error());
+    return print_warning("SIGUSR2: the exclusion ranges stay as they were");
   }
   if (options_.quiet) return;
-  print_note("the files were read again: " + number + (*published ? " from now on" : " as before"));
+  print_note("the files were read again: " + counted(change->ranges, "exclusion range") +
+             (change->changed ? " from now on" : " as before"));
 }
 
 void RunLoop::say_messages() {
-  for (const Diagnostic& message : report_->take_messages()) {
+  for (const Diagnostic& message : report_.take_messages()) {
     if (options_.quiet && message.severity == Severity::note) continue;
     progress_.clear();
     print(message);

@@ -5,11 +5,10 @@
 #include <memory>
 #include <optional>
 
+#include "control/run_control.hpp"
 #include "control/run_progress.hpp"
+#include "control/run_service.hpp"
 #include "engine/runtime.hpp"
-#include "engine/services.hpp"
-#include "modules/support/exclusion_input.hpp"
-#include "modules/support/rules.hpp"
 #include "modules/support/run_report.hpp"
 
 namespace trama {
@@ -39,30 +38,35 @@ struct RunLoopOptions {
   std::optional<double> duration_s;  // then the sources are stopped
 };
 
+// What the command does beside.
+struct RunLoopCalls {
+  std::function<void(double seconds)> say_so_far;  // SIGUSR1
+  std::function<void()> before_quitting;           // a second SIGINT or SIGTERM: nothing else is cleaned up
+};
+
 class RunLoop {
  public:
-  RunLoop(Runtime& runtime, Services& services, const RunLoopOptions& options);
+  RunLoop(Runtime& runtime, RunControl& control, RunReport& report, RunService& service, const RunLoopOptions& options);
 
-  // Runs the graph to its end, in threads of its own. `say_so_far` answers SIGUSR1.
-  void run(RunSignals& signals, const std::function<void(double seconds)>& say_so_far);
+  // Runs the graph to its end, in threads of its own.
+  void run(RunSignals& signals, const RunLoopCalls& calls);
   double seconds() const { return seconds_; }
   uint64_t cycles() const { return cycles_; }  // of one core, while it ran
 
  private:
-  void stop();
-  void answer(int signal, const std::function<void(double)>& say_so_far);
-  void reload_exclusions();
+  void answer(int signal, const RunLoopCalls& calls);
+  void reload();
   void say_messages();
   double elapsed_s() const;
 
   Runtime& runtime_;
+  RunControl& control_;
+  RunReport& report_;
+  RunService& service_;
   const RunLoopOptions options_;
-  std::shared_ptr<RunReport> report_;
-  std::shared_ptr<ExclusionInput> exclusion_input_;
-  std::shared_ptr<RulesInForce> rules_;
   ProgressLine progress_;
   int64_t started_ns_ = 0;
-  bool stopping_ = false, interrupted_ = false;
+  bool interrupted_ = false;
   double seconds_ = 0;
   uint64_t cycles_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "control/live_interface.hpp"
 #include "engine/suggest.hpp"
 
 namespace trama {
@@ -23,15 +24,19 @@ class RunCommandLine {
   void add_output();
   void add_others();
   std::optional<Diagnostic> sort_words();
+  std::optional<Diagnostic> judge_inputs() const;
 
   RunOptions options_;
   std::vector<std::string> words_, behind_;
-  CommandLine line_{"run [GRAPH.toml] [-r FILE|DIR|-]... [-w DIR] [options] [--] [pcap filter expression]",
-                    "Turns packets into an archive of anonymized traffic matrices.",
-                    "  trama run -r day.pcapng.zst -w out --key site.key\n"
-                    "  trama run -r captures/ --exclude 10.0.0.0/8 tcp and not port 22\n"
-                    "  cat day.pcap | trama run -r - --summary -\n"
-                    "  trama run site.toml --set stages.archive.windows_per_archive=8\n"};
+  std::optional<std::string> metrics_;
+  CommandLine line_{
+      "run [GRAPH.toml] [-r FILE|DIR|-]... [-i IFACE]... [-w DIR] [options] [--] [pcap filter expression]",
+      "Turns packets into an archive of anonymized traffic matrices.",
+      "  trama run -r day.pcapng.zst -w out --key site.key\n"
+      "  trama run -r captures/ --exclude 10.0.0.0/8 tcp and not port 22\n"
+      "  trama run -i eth0 -w out --key site.key --window-timeout 60\n"
+      "  cat day.pcap | trama run -r - --summary -\n"
+      "  trama run site.toml --set stages.archive.windows_per_archive=8\n"};
 };
 
 RunCommandLine::RunCommandLine() {
@@ -46,9 +51,10 @@ void RunCommandLine::add_inputs() {
   line_.texts("-r,--read", options_.read, "FILE|DIR|-", "capture, folder of captures, or standard input");
   line_.integer("--packets", options_.packets, 1, kMostPackets, "N", "stop after N packets");
   line_.seconds("--duration", options_.duration_s, "stop after S seconds");
-  line_.absent("-i,--interface", "live capture comes later; read a capture file with -r FILE");
-  line_.absent("-p", "it is for live capture, which comes later");
-  line_.absent("--window-timeout", "it is for live capture, which comes later");
+  line_.texts("-i,--interface", options_.interfaces, "IFACE", "interface to capture from; any: all of them");
+  line_.flag("-p", options_.not_promiscuous, "with -i: only what is sent to or from this machine");
+  line_.seconds("--window-timeout", options_.window_timeout_s,
+                "with -i: close a window S seconds after its first packet");
 }
 
 void RunCommandLine::add_privacy() {
@@ -71,8 +77,8 @@ void RunCommandLine::add_output() {
   line_.choice("--index-order", options_.index_order, {"numeric", "raw"}, "1.2.3.4 is 0x01020304, or 0x04030201");
   line_.text("--sensor", options_.sensor, "NAME", "name of this sensor, for manifest and summary");
   line_.text("--summary", options_.summary, "FILE|-", "write what was counted, as JSON");
-  line_.absent("--socket", "a running engine can't be asked yet; SIGUSR1 prints the summary so far");
-  line_.absent("--metrics", "metrics come later; --summary FILE has the numbers at the end");
+  line_.text("--socket", options_.socket, "PATH", "answer `trama status`, `top` and `ctl` at this socket");
+  line_.text("--metrics", metrics_, "[ADDRESS:]PORT", "metrics for Prometheus (127.0.0.1)");
 }
 
 void RunCommandLine::add_others() {
@@ -105,16 +111,39 @@ std::optional<Diagnostic> RunCommandLine::sort_words() {
   return std::nullopt;
 }
 
+std::optional<Diagnostic> RunCommandLine::judge_inputs() const {
+  const auto refusal = [](std::string text, std::string hint) {
+    return Diagnostic{Severity::error, {}, std::move(text), std::move(hint)};
+  };
+  if (!options_.interfaces.empty()) {
+    if (!options_.read.empty()) return refusal("-i and -r exclude each other", "one run has one source");
+    if (auto live = live_interfaces(options_.interfaces); !live) return std::move(live.error());
+    return std::nullopt;
+  }
+  if (options_.graph_file) return std::nullopt;
+  if (options_.read.empty())
+    return refusal("nothing to read",
+                   "name a capture, as in `trama run -r day.pcap -w out`, an interface with -i, or a graph file");
+  if (options_.not_promiscuous || options_.window_timeout_s)
+    return refusal(std::string(options_.not_promiscuous ? "-p" : "--window-timeout") + " is for live capture",
+                   "leave it out, or capture with -i IFACE");
+  return std::nullopt;
+}
+
 Expected<RunOptions> RunCommandLine::parse(const Arguments& arguments) {
   const auto go_on = line_.parse(arguments);
   if (!go_on) return tl::unexpected(go_on.error());
   options_.help_wanted = !*go_on;
   if (options_.help_wanted) return options_;
   if (auto wrong = sort_words()) return tl::unexpected(std::move(*wrong));
+  if (metrics_) {
+    auto address = MetricsAddress::parse(*metrics_);
+    if (!address) return tl::unexpected(std::move(address.error()));
+    options_.metrics = std::move(*address);
+  }
   if (options_.key_file.has_value() + options_.ephemeral_key + options_.no_anonymize > 1)
     return failure("--key, --ephemeral-key and --no-anonymize exclude each other", "keep one of them");
-  if (!options_.graph_file && options_.read.empty())
-    return failure("nothing to read", "name a capture, as in `trama run -r day.pcap -w out`, or a graph file");
+  if (auto wrong = judge_inputs()) return tl::unexpected(std::move(*wrong));
   return options_;
 }
 

@@ -143,8 +143,31 @@ std::string summary_text(const RunFacts& facts) {
   if (tally.dropped_nic > 0) text += counted(tally.dropped_nic, "packet") + " dropped by the interface\n";
   if (tally.dropped_ring > 0) text += counted(tally.dropped_ring, "packet") + " dropped in a ring\n";
   if (tally.removed_in_kernel > 0) text += counted(tally.removed_in_kernel, "packet") + " removed in the kernel\n";
+  if (dropped(tally) > 0 && !facts.busiest.empty()) text += facts.busiest + "\n";
   if (facts.windows_lost > 0) text += counted(facts.windows_lost, "window") + " lost: not written\n";
   return text + archives_text(facts.archives) + rate_text(tally.seen(), facts.seconds);
+}
+
+std::string busiest_stage(const std::vector<StageCounters>& stages, uint64_t cycles, size_t workers) {
+  if (cycles == 0 || workers == 0) return "";
+  const StageCounters* busiest = nullptr;
+  double most = 0, all = 0;
+  for (const StageCounters& stage : stages) {
+    double busy = 0;
+    for (const ReplicaCounters& replica : stage.replicas) busy += static_cast<double>(replica.busy_cycles);
+    all += busy;
+    // Of the time that its replicas could have worked.
+    const double share = busy / static_cast<double>(std::clamp<size_t>(stage.replicas.size(), 1, workers));
+    if (busiest && share <= most) continue;
+    busiest = &stage;
+    most = share;
+  }
+  if (!busiest) return "";
+  const auto percent = [&](double busy) {
+    return std::to_string(std::lround(100 * busy / static_cast<double>(cycles))) + " % of the time";
+  };
+  return "busiest stage: " + busiest->name + ", " + percent(most) + "; " + counted(workers, "worker") + " busy " +
+         percent(all / static_cast<double>(workers));
 }
 
 std::string stage_table(const std::vector<StageCounters>& stages, uint64_t cycles, size_t workers) {

@@ -22,6 +22,7 @@ struct RunFacts {
   uint64_t windows_lost = 0;
   bool output_failed = false;
   uint64_t packets_read = 0;  // by sources; for people only, where a graph gives no verdicts
+  std::string busiest;        // busiest_stage(); for people only, where packets were dropped
 };
 
 RunFacts gather(const RunReport& report, const Ledger& ledger);
@@ -37,6 +38,10 @@ std::string summary_json(const RunFacts& facts);
 
 // A few lines in the manner of tcpdump.
 std::string summary_text(const RunFacts& facts);
+
+// The stage that held up the others the most, and how busy the workers were, as one line. `cycles`: of one core, while
+// the graph ran.
+std::string busiest_stage(const std::vector<StageCounters>& stages, uint64_t cycles, size_t workers);
 
 // What each stage did, for -v. `cycles`: of one core, while the graph ran.
 std::string stage_table(const std::vector<StageCounters>& stages, uint64_t cycles, size_t workers);

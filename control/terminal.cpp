@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "control/service_manager.hpp"
 #include "engine/check.hpp"
 
 namespace trama {
@@ -105,7 +106,9 @@ std::string diagnostic_text(const Diagnostic& diagnostic, const SourceLines& sou
 }
 
 void print(const Diagnostic& diagnostic, const SourceLines& source) {
-  std::fputs(diagnostic_text(diagnostic, source, has_colours(STDERR_FILENO)).c_str(), stderr);
+  std::string text = diagnostic_text(diagnostic, source, has_colours(STDERR_FILENO));
+  if (is_journal(STDERR_FILENO)) text = with_journal_level(text, diagnostic.severity);
+  std::fputs(text.c_str(), stderr);
 }
 
 void print(const Diagnostics& diagnostics, const SourceLines& source) {

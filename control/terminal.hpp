@@ -27,7 +27,7 @@ std::string printable(std::string_view text);
 // show() of engine/check.hpp ("trama: error: FILE:LINE: text"), with a colour for the severity where asked for.
 std::string diagnostic_text(const Diagnostic& diagnostic, const SourceLines& source, bool colours);
 
-// The same, on stderr.
+// The same, on stderr; with levels for the journal where that is behind it.
 void print(const Diagnostic& diagnostic, const SourceLines& source = {});
 void print(const Diagnostics& diagnostics, const SourceLines& source = {});
 

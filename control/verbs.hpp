@@ -14,6 +14,10 @@ int verify_verb(const Arguments& arguments);
 int key_verb(const Arguments& arguments);
 int filter_verb(const Arguments& arguments);
 int bench_verb(const Arguments& arguments);
+int status_verb(const Arguments& arguments);
+int top_verb(const Arguments& arguments);
+int ctl_verb(const Arguments& arguments);
+int subscribe_verb(const Arguments& arguments);
 int doctor_verb(const Arguments& arguments);
 
 }  // namespace trama

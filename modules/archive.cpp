@@ -15,6 +15,7 @@
 #include "modules/support/matrix_encodings.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
+#include "modules/support/window_log.hpp"
 
 namespace trama {
 namespace {
@@ -38,6 +39,7 @@ struct Surroundings {
   std::shared_ptr<KeyIdentities> keys;
   std::shared_ptr<RunIdentity> identity;
   std::shared_ptr<RunReport> report;
+  std::shared_ptr<WindowLog> windows;
 };
 
 class Archive final : public Stage<SerializedMatrix, Nothing> {
@@ -66,7 +68,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
       return failure("`" + writer->stage + "` writes compact matrices, but `" + context.name + "` takes blobs",
                      "take `encoding` out: what readers of archives open are blobs", writer->place);
     const Surroundings surroundings{services.get<KeyIdentities>(), services.get<RunIdentity>(),
-                                    services.get<RunReport>()};
+                                    services.get<RunReport>(), services.get<WindowLog>()};
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Archive>(parameters, surroundings, replica);
     });
@@ -114,6 +116,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
       around_.report->window_lost();
       return;
     }
+    around_.windows->describe(window.seq, {window.closed_by, window.first_ns, window.last_ns, window.links, {}, {}});
     if (!failed_) note(writer_.append(header_of(window), entry_of(window), {window.blob, window.bytes}));
     if (failed_) around_.report->window_lost();
   }

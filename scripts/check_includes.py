@@ -23,7 +23,7 @@ RULES = [
 DOORS = {
     'concurrentqueue/': r'engine/ring\.hpp$',
     'toml.hpp': r'engine/',
-    'GraphBLAS.h': r'(modules/support/graphblas_writer|control/doctor|control/bench/graphblas)\.cpp$',
+    'GraphBLAS.h': r'(libclient/formats/graphblas_matrix|modules/support/graphblas_writer|control/doctor|control/bench/graphblas)\.cpp$',
     'pcap/': r'(modules/pcap_filter|control/doctor)\.cpp$',
     'pcap.h': r'nobody$',
     'CLI/': r'control/',

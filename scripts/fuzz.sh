@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets of the fuzz preset (scripts/build.sh fuzz); docs/fuzzing.md says what they check.
 #
-#   scripts/fuzz.sh --short | --runs N [TARGET...]     TARGET: blob, capture_reader, compact,
+#   scripts/fuzz.sh --short | --runs N [TARGET...]     TARGET: blob, capture_reader, compact, control_protocol,
 #                                                      filter_object, filter_program, header_walk; else all
 #   scripts/fuzz.sh --keep [TARGET...]                 takes what was found into tests/fuzz/corpus, minimized
 #
@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#targets[@]} -gt 0 ] || targets=(blob capture_reader compact filter_object filter_program header_walk)
+[ ${#targets[@]} -gt 0 ] || targets=(blob capture_reader compact control_protocol filter_object filter_program header_walk)
 [ -n "$runs" ] || { echo "say --short, --runs N or --keep" >&2; exit 2; }
 
 short_runs() {

@@ -31,8 +31,15 @@ libssl-dev                     # key fingerprints, HMAC, random keys
 libbpf-dev                     # links and loads eBPF filters
 libelf-dev                     # libbpf needs it
 libasmjit-dev                  # machine code of eBPF filters
+libsystemd-dev                 # says to systemd that a run is ready, alive and stopping
+prometheus-cpp-dev             # metrics of a running engine
+libzmq3-dev                    # ZeroMQ: matrix streams
+cppzmq-dev                     # ZeroMQ for C++
+libxdp-dev                     # the source af_xdp; Trama can be built without it
+libdpdk-dev                    # the source dpdk, with all drivers; Trama can be built without it
 linux-libc-dev                 # headers that eBPF filters include
 libpcap-dev                    # compiles filter expressions
+libnl-route-3-dev              # what interfaces have lost
 libgtest-dev                   # tests
 libgmock-dev                   # tests
 libbenchmark-dev               # benchmarks
@@ -40,6 +47,8 @@ python3                        # end-to-end tests
 python3-numpy                  # end-to-end tests
 python3-suitesparse-graphblas  # end-to-end tests: an independent reader of every blob
 gnuplot-nox                    # draws the figures of `trama bench --plot`
+iproute2                       # end-to-end tests: interfaces of their own
+ethtool                        # end-to-end tests: offloads of these interfaces
 libarchive-tools               # end-to-end tests: bsdtar lists our archives
 tshark                         # end-to-end tests: judges random captures beside us
 xz-utils                       # tests of compressed captures
@@ -59,7 +68,8 @@ if [ "${1:-}" = --list ]; then
   exit
 fi
 if [ "${1:-}" = --list-libraries ]; then
-  packages | grep -e '-dev$' | grep -v '^libclang'  # clang's is a part of the compiler
+  # clang's is a part of the compiler; DPDK's brings 190 packages along, and its source can be left out.
+  packages | grep -e '-dev$' | grep -v -e '^libclang' -e '^libdpdk'
   exit
 fi
 

@@ -50,11 +50,17 @@ std::string write_graph(const test::ScratchFolder& folder, const std::string& st
 }
 
 TEST(BuiltinGraphs, CanAllRun) {
-  EXPECT_THAT(builtin_graph_names(), testing::UnorderedElementsAre("capture", "memory", "pcap", "synthetic"));
+  EXPECT_THAT(builtin_graph_names(),
+              testing::UnorderedElementsAre("capture", "dpdk", "live", "memory", "pcap", "synthetic", "xdp"));
   for (const BuiltinGraph& builtin : builtin_graphs()) {
     SCOPED_TRACE(builtin.name);
     auto spec = parse_graph(builtin.text, std::string(builtin.name));
     ASSERT_TRUE(spec.has_value()) << spec.error().front().text;
+    // It takes packets away from the machine, and doesn't unless it is told that it may.
+    if (builtin.name == "xdp") {
+      EXPECT_FALSE(check(*spec, Registry::instance()).has_value());
+      EXPECT_FALSE(set_parameter(*spec, "stages.af_xdp.role=\"tap\"", {}).has_value());
+    }
     auto checked = check(*spec, Registry::instance());
     ASSERT_TRUE(checked.has_value()) << show(checked.error().front(), spec->lines);
     EXPECT_TRUE(make_plan(std::move(*checked), {0, 1}).has_value());
@@ -108,6 +114,32 @@ TEST(RunGraph, OptionsSetParametersOfTheirStages) {
   EXPECT_TRUE(check(spec, Registry::instance()).has_value());
 }
 
+TEST(RunGraph, InterfacesAreCapturedFromByTheLiveGraph) {
+  const GraphSpec spec =
+      good_graph({"-i", "eth0", "-i", "eth1", "-p", "--window-timeout", "2.5", "--packets", "7", "udp"});
+  EXPECT_THAT(value<Texts>(spec, "af_packet", "interfaces"), ElementsAre("eth0", "eth1"));
+  EXPECT_FALSE(value<bool>(spec, "af_packet", "promiscuous"));
+  EXPECT_TRUE(spec.find("af_packet")->parameters.values.contains("promiscuous"));
+  EXPECT_EQ(value<int64_t>(spec, "af_packet", "packets"), 7);
+  EXPECT_EQ(value<double>(spec, "stamp", "window_timeout"), 2.5);
+  EXPECT_EQ(value<std::string>(spec, "pcap_filter", "expression"), "udp");
+  EXPECT_TRUE(check(spec, Registry::instance()).has_value());
+  EXPECT_FALSE(good_graph({"-i", "eth0"}).find("af_packet")->parameters.values.contains("promiscuous"));
+}
+
+// Which interface it was, and how its packets were waited for, doesn't change what comes out.
+TEST(RunGraph, WhereCapturedIsNoPartOfTheIdentity) {
+  const auto identity = [](const Arguments& more) {
+    Arguments arguments = {"-i", "eth0"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return graph_identity(good_graph(arguments));
+  };
+  EXPECT_EQ(identity({}), graph_identity(good_graph({"-i", "eth1", "-i", "eth2"})));
+  EXPECT_EQ(identity({}), identity({"--set", "stages.af_packet.ring_bytes=1000000", "--replicas", "af_packet=2"}));
+  EXPECT_NE(identity({}), identity({"--set", "stages.af_packet.snap_bytes=100"}));
+  EXPECT_NE(identity({}), identity({"--window-timeout", "5"}));
+}
+
 TEST(RunGraph, FoldersAreTheStandardUnlessSaid) {
   EXPECT_EQ(value<std::string>(good_graph({"-r", "a"}), "archive", "directory"), "trama-out");
 }
@@ -140,6 +172,10 @@ TEST(RunGraph, ReplicasFollowTheWorkersUnlessSaid) {
     EXPECT_EQ(standard.find(stage)->replicas, 4u) << stage;
   for (const char* stage : {"pcap", "in_order", "stamp", "by_number", "archive"})
     EXPECT_EQ(standard.find(stage)->replicas, 1u) << stage;
+  const GraphSpec live = good_graph({"-i", "eth0"}, 4);
+  EXPECT_EQ(live.find("af_packet")->replicas, 1u);
+  EXPECT_EQ(live.find("parse")->replicas, 4u);
+  EXPECT_EQ(good_graph({"-i", "eth0", "--replicas", "af_packet=2"}).find("af_packet")->replicas, 2u);
   const GraphSpec said =
       good_graph({"-r", "a", "--workers", "2", "--replicas", "parse=3", "--set", "stages.build.replicas=1"}, 8);
   EXPECT_EQ(said.workers, 2u);

@@ -54,6 +54,10 @@ TEST(RunOptions, ReadsAllOfThem) {
                                    "roof",
                                    "--user",
                                    "nobody",
+                                   "--socket",
+                                   "a.sock",
+                                   "--metrics",
+                                   "0.0.0.0:9100",
                                    "-q",
                                    "-v",
                                    "--core"});
@@ -74,6 +78,9 @@ TEST(RunOptions, ReadsAllOfThem) {
   EXPECT_EQ(options.packets, 7u);
   EXPECT_EQ(options.sensor, "roof");
   EXPECT_EQ(options.user, "nobody");
+  EXPECT_EQ(options.socket, "a.sock");
+  ASSERT_TRUE(options.metrics);
+  EXPECT_EQ(options.metrics->text(), "0.0.0.0:9100");
   EXPECT_TRUE(options.quiet && options.verbose && options.core);
   EXPECT_FALSE(options.ephemeral_key || options.no_anonymize || options.graph_file);
   EXPECT_EQ(options.expression, "");
@@ -112,11 +119,13 @@ TEST(RunOptions, RefusesWhatMakesNoSense) {
       {{"-r", "a", "--key", "k", "--no-anonymize"}, "exclude each other", ""},
       {{"-r", "a", "--ephemeral-key", "--no-anonymize"}, "exclude each other", ""},
       {{"-r", "a", "--window-packet", "5"}, "--window-packet", "--window-packets"},
-      {{"-i", "eth0"}, "not in this version", "-r FILE"},
-      {{"-r", "a", "--metrics", "x:1"}, "not in this version", ""},
-      {{"-r", "a", "-p"}, "not in this version", ""},
-      {{"-r", "a", "--window-timeout", "3"}, "not in this version", ""},
-      {{"-r", "a", "--socket", "s"}, "not in this version", ""},
+      {{"-i", "eth0", "-r", "a"}, "-i and -r exclude each other", ""},
+      {{"-i", "dpdk:0", "-i", "eth0"}, "-i dpdk:0 and -i eth0 can't be captured from together", "one source"},
+      {{"site.toml", "-i", "eth0", "-i", "xdp:eth1"}, "can't be captured from together", "one source"},
+      {{"-r", "a", "--metrics", "x:1"}, "--metrics is a port", "9100"},
+      {{"-r", "a", "-p"}, "-p is for live capture", "-i"},
+      {{"-r", "a", "--window-timeout", "3"}, "--window-timeout is for live capture", "-i"},
+      {{"-i", "eth0", "--window-timeout", "0"}, "--window-timeout", ""},
       {{"-r", "a", "--window-packets", "0"}, "--window-packets", ""},
       {{"-r", "a", "--window-packets", "67108865"}, "--window-packets", ""},
       {{"-r", "a", "--compression", "gzip"}, "--compression", "lz4, zstd, none"},
@@ -128,6 +137,15 @@ TEST(RunOptions, RefusesWhatMakesNoSense) {
     EXPECT_THAT(options.error().text, HasSubstr(wrong.text));
     EXPECT_THAT(options.error().hint, HasSubstr(wrong.hint));
   }
+}
+
+TEST(RunOptions, ReadsThoseOfLiveCapture) {
+  const RunOptions options = read({"-i", "eth0", "-i", "eth1", "-p", "--window-timeout", "2.5", "udp", "port", "53"});
+  EXPECT_THAT(options.interfaces, ElementsAre("eth0", "eth1"));
+  EXPECT_TRUE(options.not_promiscuous);
+  EXPECT_EQ(options.window_timeout_s, 2.5);
+  EXPECT_EQ(options.expression, "udp port 53");
+  EXPECT_FALSE(read({"-r", "a"}).not_promiscuous);
 }
 
 TEST(RunOptions, NoticesAShellsWildcard) {

@@ -152,5 +152,31 @@ TEST(StageTable, SumsReplicas) {
   EXPECT_THAT(stage_table({stage}, 0, 2), HasSubstr("0.0 %"));
 }
 
+TEST(BusiestStage, IsTheOneWhoseReplicasHadTheLeastTimeLeft) {
+  const auto stage = [](const char* name, std::vector<uint64_t> busy) {
+    StageCounters counters{name, "kind", {}, 0, 0, 0};
+    for (const uint64_t cycles : busy) counters.replicas.push_back({1, 1, cycles, 0});
+    return counters;
+  };
+  // The serial one is the bottleneck, though others took more time in all.
+  const std::vector<StageCounters> stages = {stage("capture", {100}), stage("order", {900}),
+                                             stage("build", {600, 700})};
+  EXPECT_EQ(busiest_stage(stages, 1000, 4), "busiest stage: order, 90 % of the time; 4 workers busy 58 % of the time");
+  // With one worker replicas help nobody.
+  EXPECT_EQ(busiest_stage({stage("order", {300}), stage("build", {200, 200})}, 1000, 1),
+            "busiest stage: build, 40 % of the time; 1 worker busy 70 % of the time");
+  EXPECT_EQ(busiest_stage({}, 1000, 1), "");
+  EXPECT_EQ(busiest_stage(stages, 0, 1), "");
+}
+
+TEST(SummaryText, NamesTheBusiestStageWherePacketsWereDropped) {
+  RunFacts facts;
+  facts.busiest = "busiest stage: order";
+  facts.tally[Verdict::counted] = 1;
+  EXPECT_THAT(summary_text(facts), Not(HasSubstr("busiest")));
+  facts.tally.dropped_kernel = 1;
+  EXPECT_THAT(summary_text(facts), HasSubstr("busiest stage: order\n"));
+}
+
 }  // namespace
 }  // namespace trama
