@@ -78,7 +78,7 @@ ControlAnswers::Result ControlAnswers::rotate_key(const ControlRequest& request)
 
 ControlAnswers::Result ControlAnswers::flush() {
   if (auto flushed = control_.flush(); !flushed) return tl::unexpected(std::move(flushed.error()));
-  note("the window being filled is closed");
+  note("the window being filled is closed, if there is a packet in it");
   return Json::object();
 }
 

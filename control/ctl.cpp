@@ -62,7 +62,7 @@ std::string result_text(ControlVerb verb, const Json& result) {
     case ControlVerb::exclude_list: return list_text(result);
     case ControlVerb::rotate_key:
       return "another key from now on (fingerprint " + printable(result.at("key").get<std::string>()) + ")\n";
-    case ControlVerb::flush: return "the window being filled is closed\n";
+    case ControlVerb::flush: return "the window being filled is closed, if there is a packet in it\n";
     case ControlVerb::stop: return "the run finishes what it has received, and ends\n";
     default: return result.dump(2, ' ', true) + "\n";
   }
@@ -94,7 +94,7 @@ int ctl_verb(const Arguments& arguments) {
       "  exclude add CIDR[:SIDE]      keep a range out, from now on; SIDE: either, both, source, destination\n"
       "  exclude remove CIDR[:SIDE]   let it in again\n"
       "  exclude list                 what was typed, and how many ranges there are with those of files\n"
-      "  reload                       read the exclusion files again\n"
+      "  reload                       read the files of ranges and map contents again\n"
       "  rotate-key FILE              anonymize under another key, from the next window on\n"
       "  rotate-key --ephemeral       the same, under a key that is then forgotten\n"
       "  flush                        close the window being filled\n"

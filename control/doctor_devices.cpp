@@ -71,7 +71,7 @@ Finding card_access() {
   const bool usable = (vfio && groups > 0) || uio;
   return {usable ? State::ok : State::missing, "cards for DPDK",
           value + (usable ? "" : " (only for dpdk with a card of its own)"),
-          groups == 0 ? "sudo modprobe vfio enable_unsafe_noiommu_mode=1 vfio-pci, or intel_iommu=on for the kernel"
+          groups == 0 ? "sudo modprobe vfio enable_unsafe_noiommu_mode=1 && sudo modprobe vfio-pci"
                       : "sudo modprobe vfio-pci"};
 }
 

@@ -64,6 +64,13 @@ EngineStatus EngineState::status() const {
   status.started_ns = started_epoch_ns_;
   // The tally before what was read, so that never more is judged than read.
   status.tally = ledger_.sum();
+  // Known before the window that carries it has ended; nothing in graphs that cut no windows.
+  const Tally judged = report_.judged();
+  if (judged.seen() >= status.tally.seen()) {
+    const Tally windows = std::exchange(status.tally, judged);
+    status.tally.full_windows = windows.full_windows;
+    status.tally.partial_windows = windows.partial_windows;
+  }
   status.packets_read = report_.packets_read();
   status.bytes_read = report_.bytes_read();
   status.bytes_expected = report_.bytes_expected();

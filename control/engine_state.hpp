@@ -31,7 +31,7 @@ struct EngineStatus {
   bool stopping = false;
   int64_t started_ns = 0;  // since the epoch, UTC
   double seconds = 0;      // since then
-  // By sources. They run ahead of the tally, which counts a packet when its window has come to an end.
+  // By sources. They run ahead of the tally by what is under way.
   uint64_t packets_read = 0, bytes_read = 0, bytes_expected = 0;  // 0 expected: not known
   Tally tally;
   uint64_t windows_lost = 0, archives = 0;

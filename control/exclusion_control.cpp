@@ -79,8 +79,8 @@ RunControl::Outcome<ExclusionChange> ExclusionControl::remove(const std::string&
 RunControl::Outcome<ExclusionChange> ExclusionControl::reload() {
   const std::lock_guard lock(mutex_);
   if (!input_->has_files() && filters_->empty())
-    return refused("there is no exclusion file to read again", "start with --exclude-file FILE");
-  if (auto ranges = input_->read(Reading::again); !ranges) return tl::unexpected(std::move(ranges.error()));
+    return refused("there is no file of ranges or map contents to read again",
+                   "start with --exclude-file FILE, or name `files` of a filter module in a graph file");
   auto filters = filters_->read_again(*rules_->current());
   if (!filters) return tl::unexpected(std::move(filters.error()));
   return put_in_force(config_, *filters);
@@ -94,18 +94,17 @@ RunControl::Outcome<ExclusionOrigin> ExclusionControl::list() const {
 
 // All of it or nothing, under one number.
 RunControl::Outcome<ExclusionChange> ExclusionControl::put_in_force(ExclusionInput::Config wanted,
-                                                                    const std::function<void(Rules&)>& also) {
+                                                                    const FilterInputs::Changes& filters) {
   // What fails is left behind in the input, and taken out of it by the next one: nobody else reads it.
   if (input_->is_set()) input_->set(wanted);
   auto ranges = input_->read(Reading::again);
   if (!ranges) return tl::unexpected(std::move(ranges.error()));
   const size_t number = (*ranges)->size();
-  const auto changed = rules_->change([&](Rules& rules) {
+  const auto changed = FilterInputs::put_in_force(filters, *rules_, [&](Rules& rules) {
     // The same ranges stay the same object: that is what windows are compared by.
     if (rules.ranges->canonical() != (*ranges)->canonical()) rules.ranges = std::move(*ranges);
-    if (also) also(rules);
   });
-  if (!changed) return tl::unexpected(Diagnostics{changed.error()});
+  if (!changed) return tl::unexpected(changed.error());
   config_ = std::move(wanted);
   return ExclusionChange{*changed, number};
 }

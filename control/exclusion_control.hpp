@@ -30,7 +30,7 @@ class ExclusionControl {
 
  private:
   RunControl::Outcome<ExclusionChange> put_in_force(ExclusionInput::Config wanted,
-                                                    const std::function<void(Rules&)>& also = {});
+                                                    const FilterInputs::Changes& filters = {});
 
   mutable std::mutex mutex_;
   const std::shared_ptr<ExclusionInput> input_;

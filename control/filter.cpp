@@ -30,7 +30,7 @@ std::string help() {
       "usage: trama filter WHAT ...\n\n"
       "Filter modules are XDP programs (eBPF). `trama run --filter OBJECT.bpf.o` and the stage `xdp` run them on "
       "packets\n"
-      "from any source. Attaching them to an interface comes later.\n\n";
+      "from any source; `kernel_filters` of the stage `af_packet` runs them in the kernel, on taps.\n\n";
   for (const Part& part : kParts) {
     char line[160];
     std::snprintf(line, sizeof line, "  %-8s%-28s%s\n", part.name, part.takes, part.summary);

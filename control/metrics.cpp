@@ -60,7 +60,7 @@ void add_packets(const EngineStatus& status, Families& families) {
   families.add(status.packets_read);
   families.counter("trama_bytes_read_total", "bytes that sources have read");
   families.add(status.bytes_read);
-  families.counter("trama_packets_total", "packets by verdict, counted when their window has ended");
+  families.counter("trama_packets_total", "packets by verdict");
   for (const auto& [name, verdict] : kVerdictNames) families.add(tally[verdict], {{"verdict", name}});
   families.add(tally.excluded(), {{"verdict", "excluded"}});
   families.counter("trama_excluded_total", "excluded packets by reason");

@@ -256,8 +256,13 @@ std::string graph_identity(const GraphSpec& spec) {
   // is in their maps do, but this hash has no key and is published: whoever guesses an address in them could see by
   // trying that the guess is right. The manifest has a keyed digest of the ranges instead.
   static const std::vector<std::string> kLeftOut = {
-      "files", "file",   "directory", "key_file",   "ephemeral",  "ranges",           "expression", "sensor",
-      "sync",  "object", "maps",      "interfaces", "ring_bytes", "block_timeout_ms", "fanout"};
+      "files", "file", "directory", "key_file", "ephemeral", "ranges", "expression", "sensor", "sync", "object", "maps",
+      "map_files", "kernel_filters", "kernel_ranges", "kernel_files", "kernel_maps", "kernel_map_files", "kernel_mode",
+      // Where packets come from, and how.
+      "interfaces", "devices", "ring_bytes", "block_timeout_ms", "fanout", "eal", "huge_pages", "memory_mb",
+      "descriptors", "mbufs", "burst", "wait", "sleep_us", "queues", "frames", "copy", "mode",
+      // Where windows go besides.
+      "url", "queue", "subscribers", "max_bytes", "linger", "insecure", "server_key_file", "clients_file"};
   const std::string text = canonical_text(spec, kLeftOut);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;

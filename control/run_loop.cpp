@@ -164,11 +164,12 @@ void RunLoop::reload() {
   service_.has_reloaded();
   if (!change) {
     print(change.error());
-    return print_warning("SIGUSR2: the exclusion ranges stay as they were");
+    return print_warning("SIGUSR2: all lists stay as they were");
   }
   if (options_.quiet) return;
-  print_note("the files were read again: " + counted(change->ranges, "exclusion range") +
-             (change->changed ? " from now on" : " as before"));
+  print_note(
+      "the files were read again: " + std::string(change->changed ? "other lists from now on" : "all as before") +
+      " (" + counted(change->ranges, "exclusion range") + ")");
 }
 
 void RunLoop::say_messages() {

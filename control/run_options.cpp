@@ -51,7 +51,8 @@ void RunCommandLine::add_inputs() {
   line_.texts("-r,--read", options_.read, "FILE|DIR|-", "capture, folder of captures, or standard input");
   line_.integer("--packets", options_.packets, 1, kMostPackets, "N", "stop after N packets");
   line_.seconds("--duration", options_.duration_s, "stop after S seconds");
-  line_.texts("-i,--interface", options_.interfaces, "IFACE", "interface to capture from; any: all of them");
+  line_.texts("-i,--interface", options_.interfaces, "IFACE",
+              "interface to capture from; any: all; also xdp:IFACE, dpdk:DEVICE");
   line_.flag("-p", options_.not_promiscuous, "with -i: only what is sent to or from this machine");
   line_.seconds("--window-timeout", options_.window_timeout_s,
                 "with -i: close a window S seconds after its first packet");

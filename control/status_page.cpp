@@ -64,7 +64,7 @@ std::string reading(const EngineStatus& before, const EngineStatus& now) {
 
 std::string verdicts(const Tally& tally) {
   const uint64_t seen = tally.seen();
-  std::string text = line("judged", counted(seen, "packet") + ", each when its window has ended");
+  std::string text = line("judged", counted(seen, "packet"));
   const auto add = [&](const char* name, uint64_t count) {
     if (count == 0) return;
     const double share = 100.0 * static_cast<double>(count) / static_cast<double>(seen);

@@ -81,7 +81,8 @@ class Follower {
         break;
       } else if (!noted && !subscriber_.connected() && now - waiting_since > kUntilNote) {
         noted = true;
-        print_note("waiting for a publisher at " + wanted_.url);
+        print_note("waiting for a publisher at " + wanted_.url +
+                   "; one that asks for keys doesn't answer those it doesn't know");
       }
     }
     return finish(kDone);
@@ -167,7 +168,7 @@ int subscribe_verb(const Arguments& arguments) {
       "Ends with status 3 when windows were missed.",
       "  trama subscribe trama+tcp://127.0.0.1:7801/roof\n"
       "  trama subscribe --json --last 10 trama+ipc:///run/trama/roof.sock | jq .n_links\n"
-      "  trama subscribe -w copy --number 0 --no-follow file:///var/lib/trama\n");
+      "  trama subscribe -w copy --no-follow file:///var/lib/trama/eth0/trama-out\n");
   line.flag("--json", wanted.json, "a JSON object a line, with the quantities that inspect gives");
   line.text("-w", wanted.directory, "DIR", "write archives there again, and no lines without --json");
   line.integer("--windows-per-archive", wanted.windows_per_archive, 1, 1u << 20, "N", "of -w (64)");
@@ -176,7 +177,7 @@ int subscribe_verb(const Arguments& arguments) {
   line.integer("--number", number, 0, UINT64_MAX, "N", "begin with this window of the run (with the next one)");
   line.integer("--last", last, 1, UINT64_MAX, "N", "begin with the last N windows that are there");
   line.integer("--since", since_ns, 0, INT64_MAX, "NS", "begin with packets of this time, nanoseconds since the epoch");
-  line.flag("--no-follow", no_follow, "of a folder: end behind its last archive");
+  line.flag("--no-follow", no_follow, "of a folder: from its first window to its last, then end");
   line.flag("--past-end", past_end, "wait for the publisher's next run when one has ended");
   line.flag("--drop", drop, "drop windows here when they come too fast, the oldest first");
   line.integer("--ahead", ahead, 1, 256, "N", "windows that may wait here (8)");
@@ -190,6 +191,8 @@ int subscribe_verb(const Arguments& arguments) {
 
   wanted.url = urls[0];
   SubscribeOptions& options = wanted.options;
+  // Nothing comes behind the end of a folder that isn't followed.
+  if (no_follow) options.start = StartKind::number, options.start_at = 0;
   if (number) options.start = StartKind::number, options.start_at = *number;
   if (last) options.start = StartKind::last, options.start_at = *last;
   if (since_ns) options.start = StartKind::time, options.start_at = *since_ns;

@@ -31,6 +31,9 @@ bool is_last(const StreamItem& item) {
 StreamQueue::StreamQueue(size_t windows) : most_(windows), items_event_(new_event()), room_event_(new_event()) {}
 
 void StreamQueue::append(StreamItem item) {
+  // Of a publisher that says what nobody needs to hear; the next window's number tells what is missing.
+  const bool needed = item.kind == StreamItem::Kind::window || is_last(item);
+  if (!needed && items_.size() >= 4 * most_ + 64) return;
   windows_ += item.kind == StreamItem::Kind::window;
   const bool again = item.kind == StreamItem::Kind::pass && !items_.empty() && items_.back().kind == item.kind;
   if (again)

@@ -75,7 +75,8 @@ class AfXdp final {
         binder.refuse("interfaces", "no interface to capture from", "give interfaces = [\"eth1\"], or -i xdp:IFACE");
       if (role != Role::tap)
         binder.refuse("role", "AF_XDP takes all that arrives at an interface away from this host",
-                      "set role = \"tap\" if that is what the interface is; else capture with af_packet (-i IFACE)");
+                      "set role = \"tap\" if that is what the interface is (--set stages.af_xdp.role=tap); else "
+                      "capture with af_packet (-i IFACE)");
     }
   };
   static constexpr StageInfo kInfo{.kind = "af_xdp",

@@ -11,6 +11,7 @@
 // its slots are taken pass it by, a subscriber that is slow loses windows of its own, and all of them are told which.
 // Sending is done by a thread behind the stage. docs/streams.md
 #include <poll.h>
+#include <sys/resource.h>
 
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
@@ -87,6 +88,11 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
       if (!keys) return tl::unexpected(std::move(keys.error()));
       config.keys = std::move(*keys);
     }
+    // Whoever connects takes a descriptor, also before it has said anything: leave some for archives.
+    if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) {
+      files.rlim_cur = files.rlim_max;
+      setrlimit(RLIMIT_NOFILE, &files);
+    }
     // Opened here, with the privileges that a port may need; what is in the way is said before the first packet.
     auto listener = StreamListener::open(parse_stream_url(parameters.url).value());
     if (!listener) return tl::unexpected(std::move(listener.error()));
@@ -141,8 +147,8 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     if (totals.joined == 0) return;
     around_.report->say({Severity::note,
                          {},
-                         "published " + std::to_string(totals.sent) + " windows to " + std::to_string(totals.joined) +
-                             " subscribers; slow ones lost " + std::to_string(totals.lost),
+                         std::to_string(totals.joined) + " subscribed, and were sent " + std::to_string(totals.sent) +
+                             " windows in all; slow ones lost " + std::to_string(totals.lost),
                          ""});
   }
 

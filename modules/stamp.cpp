@@ -17,6 +17,7 @@
 
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
+#include "modules/support/run_report.hpp"
 
 namespace trama {
 namespace {
@@ -38,12 +39,13 @@ class Stamp final : public Stage<AddressBatch, Window> {
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
     auto rules = context.services.get<RulesInForce>();
     const auto timeout_ns = static_cast<int64_t>(parameters.window_timeout * 1e9);
-    return StageFactory([rules, timeout_ns](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Stamp>(rules->judges(), replica.sizes.window_items, timeout_ns);
+    auto report = context.services.get<RunReport>();
+    return StageFactory([rules, report, timeout_ns](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Stamp>(report, rules->judges(), replica.sizes.window_items, timeout_ns);
     });
   }
-  Stamp(uint32_t judges, size_t window_items, int64_t timeout_ns)
-      : judges_(judges), window_items_(window_items), timeout_ns_(timeout_ns) {}
+  Stamp(std::shared_ptr<RunReport> report, uint32_t judges, size_t window_items, int64_t timeout_ns)
+      : report_(std::move(report)), judges_(judges), window_items_(window_items), timeout_ns_(timeout_ns) {}
 
   // Resumable: `packets_` and `pairs_` say how far the batch at hand has been taken.
   Step process(AddressBatch& in, Output<Window>& out) override {
@@ -64,6 +66,7 @@ class Stamp final : public Stage<AddressBatch, Window> {
       if (!split(in, out)) return Step::blocked;
     }
     packets_ = pairs_ = 0;
+    report_->judged(in.tally);
     out.release(&in);
     return Step::done;
   }
@@ -139,6 +142,7 @@ class Stamp final : public Stage<AddressBatch, Window> {
     window_->tally += losses;
   }
 
+  std::shared_ptr<RunReport> report_;
   const uint32_t judges_;  // stages that judge by the rules
   const size_t window_items_;
   const int64_t timeout_ns_;

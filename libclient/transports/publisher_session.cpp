@@ -2,6 +2,7 @@
 
 #include <zmq.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -11,6 +12,7 @@ namespace trama {
 namespace {
 
 constexpr int kLingerMs = 200;
+constexpr int kNotesAhead = 16;                  // besides the windows that a publisher is allowed to send
 constexpr int kPingMs = 2000, kDeadMs = 10'000;  // a publisher whose machine is gone is noticed by then
 
 // Each socket's events have an address of their own.
@@ -28,7 +30,7 @@ PublisherSession::PublisherSession(zmq::context_t& context, const StreamUrl& url
     : dealer_(context, zmq::socket_type::dealer), events_(context, zmq::socket_type::pair) {
   dealer_.set(zmq::sockopt::reconnect_ivl, -1);
   dealer_.set(zmq::sockopt::linger, 0);
-  dealer_.set(zmq::sockopt::rcvhwm, 0);  // a publisher sends no more than it is allowed to
+  dealer_.set(zmq::sockopt::rcvhwm, static_cast<int>(std::min<size_t>(options.ahead, 256)) + kNotesAhead);
   dealer_.set(zmq::sockopt::maxmsgsize, static_cast<int64_t>(options.max_bytes));
   dealer_.set(zmq::sockopt::heartbeat_ivl, kPingMs);
   dealer_.set(zmq::sockopt::heartbeat_timeout, kDeadMs);

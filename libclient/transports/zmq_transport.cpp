@@ -93,7 +93,9 @@ ZmqTransport::After ZmqTransport::follow(PublisherSession& session) {
     session.wait(queue_.room_descriptor(), static_cast<int>(std::min(silence_, kSignOfLife).count() / 2) + 1);
     queue_.clear_room();
     const bool alive = session.alive();  // asked first: what came before the end of the connection is still read
-    while (auto message = session.receive()) {
+    while (!queue_.closed()) {
+      auto message = session.receive();
+      if (!message) break;
       heard = Clock::now();
       const After after = hear(std::move(*message));
       if (after == After::over || !why_.empty()) return leave(session), after;
@@ -206,7 +208,7 @@ ZmqTransport::After ZmqTransport::hear_note(const StreamNote& note) {
 
 // What can't be read is missed: its number is passed by the next window, or by a heartbeat.
 void ZmqTransport::hear_window(zmq::message_t message) {
-  ++envelopes_;
+  if (++envelopes_ > allowed_) return (void)(why_ = "the publisher sends more than it may");
   const auto kept = std::make_shared<const zmq::message_t>(std::move(message));
   const auto envelope = read_envelope(bytes_of(*kept));
   if (!envelope || !begun_ || envelope->run != run_) {

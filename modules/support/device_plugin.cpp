@@ -10,11 +10,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside the command, as in a build folder, before where it is installed. Empty when it is in neither.
+// Beside the command, as in a build folder, before where it is installed with the command. Empty when it is in neither.
 std::string find_plugin(const char* file) {
   std::error_code error;
   const fs::path command = fs::read_symlink("/proc/self/exe", error);
-  for (const fs::path& folder : {command.parent_path(), fs::path(TRAMA_PLUGIN_FOLDER)})
+  for (const fs::path& folder : {command.parent_path(), command.parent_path().parent_path() / TRAMA_PLUGIN_FOLDER})
     if (const fs::path path = folder / file; folder.is_absolute() && fs::exists(path, error)) return path;
   return "";
 }

@@ -41,6 +41,8 @@ class DeviceRun {
   void give_back(uint64_t packets) noexcept { left_.fetch_add(packets, std::memory_order_relaxed); }
   void received(uint64_t packets, uint64_t bytes) noexcept { report_->progress(bytes, packets); }
   RulesShare rules() const noexcept { return rules_->current(); }
+  // Rules change in the order of the batches' numbers: a replica holds this while it takes both.
+  std::mutex& handing_out() noexcept { return handing_out_; }
   uint32_t rules_id() const noexcept { return rules_->id(); }
   DeviceLosses take_losses() noexcept;  // by one replica: what all devices have lost since the last call
   // By one replica, now and then. A device that has ceased to receive is told of, once.
@@ -63,6 +65,7 @@ class DeviceRun {
   std::shared_ptr<RulesInForce> rules_;
   const DeviceRunOptions options_;
   std::atomic<uint64_t> left_;
+  std::mutex handing_out_;
 
   std::atomic<size_t> gone_{0};
   std::mutex ending_;  // guards what follows

@@ -2,8 +2,8 @@
 //
 // Frames are handed out where they lie and go back when their batch is let go. A batch goes on as soon as no more
 // frames wait, full or not. Batches without packets carry what else must be known further on: losses, other rules, and
-// that time passes. When the run ends, what waits in the devices by then is still handed out, and the last
-// losses are read when all of it has been.
+// that time passes. When the run ends, what waits in the devices by then is still handed out, and the last losses are
+// read when all of it has been.
 #pragma once
 #include <ctime>
 #include <memory>
@@ -27,6 +27,7 @@ class DeviceSource final : public Stage<void, Batch> {
         lent_(queues_, {.batch_items = context.sizes.batch_items,
                         .link_type = run_->options().link_type,
                         .snap_bytes = run_->options().snap_bytes}),
+        has_descriptors_(!wait_fds().empty()),
         wait_(wait_fds(), longest_sleep_ns()) {}
 
   Step produce(Output<Batch>& out) override {
@@ -42,9 +43,11 @@ class DeviceSource final : public Stage<void, Batch> {
       push({}, now_ns, out);
       return Step::done;
     }
-    // What came before the descriptors were armed would wake nobody.
-    for (ReceiveQueue* queue : queues_) queue->arm();
-    if (receive(now_ns, out)) return Step::done;
+    if (has_descriptors_) {
+      // What came before they were armed would wake nobody.
+      for (ReceiveQueue* queue : queues_) queue->arm();
+      if (receive(now_ns, out)) return Step::done;
+    }
     wait_.sleep(now_ns);
     return Step::idle;
   }
@@ -133,11 +136,12 @@ class DeviceSource final : public Stage<void, Batch> {
     batch_->tally.dropped_nic = losses.nic;
     batch_->tally.dropped_ring = losses.ring;
     batch_->received_ns = now_ns;
-    batch_->rules = run_->rules();
     batch_->judges = 0;
-    rules_id_ = batch_->rules.id();
     batch_->synthetic = false;
     pushed_ns_ = now_ns;
+    const std::lock_guard lock(run_->handing_out());
+    batch_->rules = run_->rules();
+    rules_id_ = batch_->rules.id();
     out.push(std::exchange(batch_, nullptr));
   }
 
@@ -145,6 +149,7 @@ class DeviceSource final : public Stage<void, Batch> {
   const size_t replica_;
   const std::vector<ReceiveQueue*> queues_;
   LentBatches lent_;
+  const bool has_descriptors_;
   IdleWait wait_;
   Batch* batch_ = nullptr;  // taken, and without packets so far
   DeviceLosses unsaid_;     // no batch has carried them yet

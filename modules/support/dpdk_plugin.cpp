@@ -60,8 +60,8 @@ Expected<void> find_ports(const std::string& device, std::vector<FoundPort>& fou
     if (status == 0) ports = ports_of(device);
     if (ports.empty())
       return failure("DPDK has no device `" + device + "`: " + log.reason(rte_strerror(-status)),
-                     "dpdk-devbind.py --status shows devices and their drivers; virtual ones are written as "
-                     "net_pcap0,rx_pcap=FILE");
+                     "a device is a PCI address, as `dpdk-devbind.py --status` shows, or a virtual one as in "
+                     "net_pcap0,rx_pcap=FILE; an interface of the kernel's is captured from with -i IFACE");
   }
   for (const uint16_t port : ports) add(port, probes);
   return {};

@@ -29,11 +29,13 @@ class FilterInputs {
     return inputs_.empty();
   }
 
-  // An edit for RulesInForce::change() that puts all of it in force; or everything that is wrong in any of the files,
-  // or what refused it.
-  tl::expected<std::function<void(Rules&)>, Diagnostics> read_again(const Rules& in_force) const {
+  // Modules that are others than those in force, by their place.
+  using Changes = std::vector<std::pair<size_t, std::shared_ptr<const ModuleRules>>>;
+
+  // Reads all files; or says everything that is wrong in any of them.
+  tl::expected<Changes, Diagnostics> read_again(const Rules& in_force) const {
     const std::lock_guard lock(mutex_);
-    std::vector<std::pair<size_t, std::shared_ptr<const ModuleRules>>> all;
+    Changes all;
     Diagnostics wrong;
     for (const auto& [module, read] : inputs_) {
       auto rules = read(Reading::again);
@@ -42,11 +44,31 @@ class FilterInputs {
       else if ((*rules)->canonical != in_force.modules[module]->canonical)
         all.emplace_back(module, std::move(*rules));
     }
-    for (auto other = all.begin(); wrong.empty() && other != all.end(); ++other) wrong = other->second->tell_others();
     if (!wrong.empty()) return tl::unexpected(std::move(wrong));
-    return [all = std::move(all)](Rules& rules) {
-      for (const auto& [module, other] : all) rules.modules[module] = other;
-    };
+    return all;
+  }
+
+  // Puts changes in force, with `also`, an edit of the rules: all of it, or nothing.
+  static tl::expected<bool, Diagnostics> put_in_force(const Changes& changes, RulesInForce& rules,
+                                                      const std::function<void(Rules&)>& also = {}) {
+    const RulesShare before = rules.current();
+    Diagnostics wrong;
+    size_t told = 0;
+    while (told < changes.size() && wrong.empty()) wrong = changes[told++].second->tell_others();
+    if (wrong.empty()) {
+      auto published = rules.change([&](Rules& edited) {
+        for (const auto& [module, other] : changes) edited.modules[module] = other;
+        if (also) also(edited);
+      });
+      if (published) return *published;
+      wrong.push_back(std::move(published.error()));
+    }
+    // Those that were told hear of the former rules again.
+    for (size_t i = 0; i < told; ++i) {
+      Diagnostics more = before->modules[changes[i].first]->tell_others();
+      wrong.insert(wrong.end(), more.begin(), more.end());
+    }
+    return tl::unexpected(std::move(wrong));
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "engine/diagnostic.hpp"
 #include "modules/support/input_report.hpp"
+#include "modules/support/tallied.hpp"
 
 namespace trama {
 
@@ -32,6 +33,11 @@ class RunReport {
   void window_lost() { windows_lost_.fetch_add(1, std::memory_order_relaxed); }
   // The output can't be written on: the run has failed whatever else comes of it.
   void output_failed() { output_failed_.store(true, std::memory_order_relaxed); }
+
+  // What became of a batch, as soon as it is known: for those who watch the run. The summary's numbers come later, with
+  // the windows that carry them.
+  void judged(const Tally& tally) noexcept { judged_.add(tally); }
+  Tally judged() const { return judged_.sum(); }
 
   void expect_bytes(uint64_t bytes) { bytes_expected_.fetch_add(bytes, std::memory_order_relaxed); }
   void progress(uint64_t bytes, uint64_t packets) {
@@ -64,6 +70,7 @@ class RunReport {
   std::vector<Diagnostic> messages_;
   std::atomic<uint64_t> windows_lost_{0}, bytes_expected_{0}, bytes_read_{0}, packets_read_{0};
   std::atomic<bool> output_failed_{false};
+  TallySum judged_;
 };
 
 }  // namespace trama

@@ -48,7 +48,9 @@ Expected<StreamListener> listen_at_path(StreamUrl url) {
     unlink(url.path.c_str());
   }
   FileDescriptor descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!descriptor || bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  // Whatever the umask: its mode becomes that of the name.
+  if (!descriptor || fchmod(descriptor.get(), 0600) != 0 ||
+      bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       listen(descriptor.get(), kBacklog) != 0)
     return refused_by_system(url);
   return StreamListener{std::move(descriptor), std::move(url)};

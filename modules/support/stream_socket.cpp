@@ -10,7 +10,8 @@
 namespace trama {
 namespace {
 
-constexpr int kMostWaiting = 1024;               // messages on their way to one subscriber; the limits allow fewer
+constexpr int kMostWaiting = 320;                // messages on their way to one connection, whatever it asks for
+constexpr int kMostHeard = 256;                  // messages taken at once, so that nobody keeps the thread by talking
 constexpr int kPingMs = 2000, kDeadMs = 10'000;  // a peer whose machine is gone is noticed by then
 constexpr int kHandshakeMs = 5000;               // and one that connects and says nothing, by then
 
@@ -75,7 +76,7 @@ bool StreamSocket::wait(int wake_fd, int timeout_ms) {
 
 void StreamSocket::each(const std::function<void(const std::string&, std::span<const uint8_t>)>& hear) {
   zmq::message_t peer, message;
-  while (router_.recv(peer, zmq::recv_flags::dontwait)) {
+  for (int heard = 0; heard < kMostHeard && router_.recv(peer, zmq::recv_flags::dontwait); ++heard) {
     bool first = true;
     for (bool more = peer.more(); more; more = message.more(), first = false) {
       if (!router_.recv(message, zmq::recv_flags::none)) return;

@@ -34,9 +34,11 @@ void StreamSubscribers::hear(const std::string& peer, std::span<const uint8_t> b
 }
 
 void StreamSubscribers::subscribe(const std::string& peer, const StreamNote& note, int64_t now_ns) {
+  // Once for each connection: what was allowed before would else begin anew, and frames with it.
+  if (subscribers_.contains(peer)) return (void)++totals_.nonsense;
   if (!note.text.empty() && note.text != limits_.stream)
     return refuse(peer, Refusal::stream, "this publisher has no stream of that name");
-  if (!subscribers_.contains(peer) && subscribers_.size() >= limits_.subscribers)
+  if (subscribers_.size() >= limits_.subscribers)
     return refuse(peer, Refusal::full, "this publisher has as many subscribers as it takes");
   Subscriber subscriber{
       .place = place_for(note), .allowed = std::min<uint64_t>(note.allowed, limits_.ahead), .heard_ns = now_ns};

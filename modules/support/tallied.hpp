@@ -15,15 +15,11 @@ struct TalliedMessage : Message {
   Tally tally;
 };
 
-// What has come to an end so far: the summary's numbers. Added to by any worker, read by any thread; exact after a run.
-class Ledger final : public RetireObserver {
+// The sum of tallies. Added to by any thread, read by any thread.
+class TallySum {
  public:
-  void retired(const Message& message) noexcept override {
-    const auto* tallied = dynamic_cast<const TalliedMessage*>(&message);
-    if (tallied == nullptr) return;
-    const Tally& tally = tallied->tally;
-    for (size_t i = 0; i < kVerdicts; ++i)
-      if (tally.packets[i] != 0) packets_[i].fetch_add(tally.packets[i], std::memory_order_relaxed);
+  void add(const Tally& tally) noexcept {
+    for (size_t i = 0; i < kVerdicts; ++i) add(packets_[i], tally.packets[i]);
     add(dropped_kernel_, tally.dropped_kernel);
     add(dropped_nic_, tally.dropped_nic);
     add(dropped_ring_, tally.dropped_ring);
@@ -51,6 +47,18 @@ class Ledger final : public RetireObserver {
   std::array<std::atomic<uint64_t>, kVerdicts> packets_{};
   std::atomic<uint64_t> dropped_kernel_{0}, dropped_nic_{0}, dropped_ring_{0}, removed_in_kernel_{0};
   std::atomic<uint64_t> full_windows_{0}, partial_windows_{0};
+};
+
+// What has come to an end so far: the summary's numbers, exact after a run.
+class Ledger final : public RetireObserver {
+ public:
+  void retired(const Message& message) noexcept override {
+    if (const auto* tallied = dynamic_cast<const TalliedMessage*>(&message)) sum_.add(tallied->tally);
+  }
+  Tally sum() const { return sum_.sum(); }
+
+ private:
+  TallySum sum_;
 };
 
 }  // namespace trama

@@ -92,7 +92,7 @@ TEST_F(ControlAnswersTest, Exclusions) {
   EXPECT_THAT(error("exclude add", R"(, "range": "192.0.2.1/24")"), HasSubstr("bits set behind"));
   EXPECT_THAT(error("exclude remove", R"(, "range": "10.0.0.0/8")"), HasSubstr("not among those"));
   EXPECT_EQ(result("exclude remove", R"(, "range": "192.0.2.0/24:either")"), (Json{{"changed", true}, {"ranges", 0}}));
-  EXPECT_THAT(error("reload"), HasSubstr("no exclusion file"));
+  EXPECT_THAT(error("reload"), HasSubstr("no file of ranges"));
   EXPECT_THAT(notes(), ElementsAre("1 exclusion range from now on", "0 exclusion ranges from now on"))
       << "logs have no addresses";
 }

@@ -102,7 +102,7 @@ TEST(ExclusionControl, AGraphThatExcludesNothingSaysSo) {
   for (const auto& error : {graph.control->exclude_add("10.0.0.0/8").error(), graph.control->exclude_list().error(),
                             graph.control->exclude_remove("10.0.0.0/8").error()})
     EXPECT_THAT(error.front().text, HasSubstr("no `exclude` stage"));
-  EXPECT_THAT(graph.control->reload().error().front().text, HasSubstr("no exclusion file"));
+  EXPECT_THAT(graph.control->reload().error().front().text, HasSubstr("no file of ranges"));
 }
 
 TEST(RuntimeControl, KeyAndFlushAreNewRules) {

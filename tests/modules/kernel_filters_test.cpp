@@ -155,7 +155,7 @@ TEST_F(KernelFiltersOnATap, FollowTheirFiles) {
   test::write_file(file, std::string("11.0.0.0/9\n"));
   const auto read = inputs->read_again(*rules->current());
   ASSERT_TRUE(read);
-  EXPECT_TRUE(*rules->change(*read));
+  EXPECT_TRUE(*FilterInputs::put_in_force(*read, *rules));
   for (const uint32_t source : {kOutside, kInside}) wire.send(ethernet_ipv4_packet(source, 1));
   EXPECT_TRUE(behind.receive(kLimit)) << "nothing passes";
   EXPECT_EQ((*filters)->take_removed(), 1u);

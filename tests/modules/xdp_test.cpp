@@ -107,11 +107,11 @@ TEST(Xdp, JudgesEachBatchByTheRangesItEnteredUnder) {
   const RulesShare before = rules->current();
   const auto read = inputs->read_again(*rules->current());
   ASSERT_TRUE(read);
-  EXPECT_TRUE(*rules->change(*read));
+  EXPECT_TRUE(*FilterInputs::put_in_force(*read, *rules));
   EXPECT_EQ(difference(before, rules->current()), ClosedBy::exclusions);
   EXPECT_EQ(judged(harness, both), outside);
   EXPECT_EQ(judged(harness, both, before), inside);  // it entered before, and comes later
-  EXPECT_FALSE(*rules->change(*inputs->read_again(*rules->current())));
+  EXPECT_FALSE(*FilterInputs::put_in_force(*inputs->read_again(*rules->current()), *rules));
 
   test::write_file(file, std::string("11.0.0.0/33\n"));
   const auto wrong = inputs->read_again(*rules->current());
@@ -130,7 +130,7 @@ TEST(Xdp, ReadsMapContentsFromFilesAgain) {
   const auto rules = harness.services().get<RulesInForce>();
   const auto inputs = harness.services().get<FilterInputs>();
   test::write_file(file, std::string("none\n"));
-  EXPECT_TRUE(*rules->change(*inputs->read_again(*rules->current())));
+  EXPECT_TRUE(*FilterInputs::put_in_force(*inputs->read_again(*rules->current()), *rules));
   EXPECT_EQ(judged(harness, one), Verdicts{Verdict::filtered});
   test::write_file(file, std::string("ports: any = 1\nports: any/443 = 1\n"));
   const auto wrong = inputs->read_again(*rules->current());
