@@ -218,7 +218,7 @@ class Changes(ControlTest):
         run, out = self.start(window_packets=500)
         for words, said in ((['exclude', 'add', '10.0.0.1/8'], 'bits set behind'),
                             (['exclude', 'remove', '10.0.0.0/8'], 'not among those'),
-                            (['reload'], 'no exclusion file'),
+                            (['reload'], 'no file of ranges'),
                             (['rotate-key', self.folder / 'nothing'], 'nothing'),
                             (['rotate-key', '/dev/null'], 'regular file')):
             self.assertIn(said, self.trama('ctl', *words, code=1).stderr)
@@ -242,7 +242,7 @@ class Watching(ControlTest):
         self.assertEqual(status['pid'], run.pid)
         self.assertEqual(status['packets']['seen'], sum(v for k, v in status['packets'].items() if k != 'seen'))
         self.assertGreaterEqual(status['read']['packets'], status['packets']['seen'])
-        self.assertEqual(status['windows']['full'] * 2000, status['packets']['counted'])
+        self.assertLessEqual(status['windows']['full'] * 2000, status['packets']['counted'])  # windows come later
         later = json.loads(self.trama('ctl', 'status').stdout)
         self.assertGreater(later['seconds'], status['seconds'])
         windows = self.ask(request='windows', last=3)['windows']
@@ -294,7 +294,7 @@ class Watching(ControlTest):
         counted = 'trama_packets_total', (('verdict', 'counted'),)
         full = 'trama_windows_total', (('kind', 'full'),)
         self.assertGreater(second[counted], first[counted])
-        self.assertEqual(second[full] * 2000, second[counted])
+        self.assertLessEqual(second[full] * 2000, second[counted])  # windows come later
         busy = [value for (name, _), value in second.items() if name == 'trama_stage_busy_seconds_total']
         self.assertGreater(sum(busy), 0)
         run.send_signal(signal.SIGTERM)
