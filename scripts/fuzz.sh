@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets of the fuzz preset (scripts/build.sh fuzz); docs/fuzzing.md says what they check.
 #
-#   scripts/fuzz.sh --short | --runs N [TARGET...]     TARGET: blob, capture_reader, compact, control_protocol,
+#   scripts/fuzz.sh --short | --runs N [TARGET...]     TARGET: blob, capture_reader, compact, control_protocol, envelope,
 #                                                      filter_object, filter_program, header_walk; else all
 #   scripts/fuzz.sh --keep [TARGET...]                 takes what was found into tests/fuzz/corpus, minimized
 #
@@ -23,13 +23,13 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#targets[@]} -gt 0 ] || targets=(blob capture_reader compact control_protocol filter_object filter_program header_walk)
+[ ${#targets[@]} -gt 0 ] || targets=(blob capture_reader compact control_protocol envelope filter_object filter_program header_walk)
 [ -n "$runs" ] || { echo "say --short, --runs N or --keep" >&2; exit 2; }
 
 short_runs() {
   case $1 in
     header_walk) echo 1500000 ;;
-    blob | capture_reader | filter_program) echo 100000 ;;
+    blob | capture_reader) echo 100000 ;;
     filter_object) echo 1000 ;;  # a process each
     *) echo 20000 ;;
   esac

@@ -84,7 +84,7 @@ build release && ctest_preset release && check_captures release
 [ -z "$TRAMA_LONG" ] || check "every broken engine is noticed" python3 tests/engine/mutants.py
 build asan && ctest_preset asan && check_captures asan
 build tsan engine_tests modules_tests ebpf_tests && ctest_preset tsan -L threads
-build fuzz blob_fuzz capture_reader_fuzz compact_fuzz control_protocol_fuzz filter_object_fuzz filter_program_fuzz header_walk_fuzz && check "fuzz, short" scripts/fuzz.sh --short
+build fuzz {blob,capture_reader,compact,control_protocol,envelope,filter_object,filter_program,header_walk}_fuzz && check "fuzz, short" scripts/fuzz.sh --short
 
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
