@@ -99,14 +99,17 @@ class Threads {
 };
 
 void expect_in_all_threads(uint64_t kept) {
+  const std::pair<const char*, std::string> wanted[] = {{"CapPrm", hexadecimal(kept)},
+                                                        {"CapEff", hexadecimal(kept)},
+                                                        {"CapInh", hexadecimal(0)},
+                                                        {"CapAmb", hexadecimal(0)},
+                                                        {"NoNewPrivs", "1"}};
   for (const int thread : threads_of_this_process()) {
-    const std::string permitted = set_of(thread, "CapPrm");
-    if (permitted.empty()) continue;  // it has ended
-    EXPECT_EQ(permitted, hexadecimal(kept));
-    EXPECT_EQ(set_of(thread, "CapEff"), hexadecimal(kept));
-    EXPECT_EQ(set_of(thread, "CapInh"), hexadecimal(0));
-    EXPECT_EQ(set_of(thread, "CapAmb"), hexadecimal(0));
-    EXPECT_EQ(set_of(thread, "NoNewPrivs"), "1");
+    for (const auto& [name, value] : wanted) {
+      const std::string found = set_of(thread, name);
+      if (found.empty()) break;  // it has ended
+      EXPECT_EQ(found, value) << name;
+    }
   }
 }
 
