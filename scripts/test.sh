@@ -9,6 +9,7 @@ export TRAMA_LONG=
 # A sanitizer's finding ends a test program with a status of its own, so that no test can take it for a refusal.
 export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=halt_on_error=1:exitcode=99:print_stacktrace=1
 export TSAN_OPTIONS=exitcode=99:suppressions=$PWD/tests/tsan.supp
+export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
 passed=0 failed=0 skipped=0
 
 # Runs a command as one test: its output is shown when it fails.
