@@ -4,6 +4,7 @@
 
 #include "control/archive_input.hpp"
 #include "control/data_output.hpp"
+#include "control/quantity_names.hpp"
 #include "control/terminal.hpp"
 #include "control/verbs.hpp"
 #include "libclient/formats/matrix_sum.hpp"
@@ -11,22 +12,6 @@
 
 namespace trama {
 namespace {
-
-struct Quantity {
-  const char* name;
-  uint64_t Quantities::*value;
-};
-
-// In the order of the published stats.tsv.
-constexpr std::array<Quantity, 9> kQuantities{{{"n_packets", &Quantities::n_packets},
-                                               {"n_links", &Quantities::n_links},
-                                               {"n_sources", &Quantities::n_sources},
-                                               {"n_destinations", &Quantities::n_destinations},
-                                               {"max_packets", &Quantities::max_packets},
-                                               {"max_source_packets", &Quantities::max_source_packets},
-                                               {"max_destination_packets", &Quantities::max_destination_packets},
-                                               {"max_fan_out", &Quantities::max_fan_out},
-                                               {"max_fan_in", &Quantities::max_fan_in}}};
 
 // Writes windows as they come: archives may hold more of them than memory does.
 class Report {
@@ -47,14 +32,14 @@ class JsonReport final : public Report {
   void begin() override { output_.write("{\"windows\": ["); }
   void window(uint64_t seq, const std::string& member, const Quantities& quantities) override {
     nlohmann::ordered_json object{{"seq", seq}, {"member", member}};
-    for (const Quantity& quantity : kQuantities) object[quantity.name] = quantities.*quantity.value;
+    for (const QuantityName& quantity : kQuantityNames) object[quantity.name] = quantities.*quantity.value;
     output_.write(first_ ? "\n  " : ",\n  ");
     output_.write(text(object));
     first_ = false;
   }
   void total(const Quantities& quantities) override {
     nlohmann::ordered_json object;
-    for (const Quantity& quantity : kQuantities) object[quantity.name] = quantities.*quantity.value;
+    for (const QuantityName& quantity : kQuantityNames) object[quantity.name] = quantities.*quantity.value;
     output_.write(first_ ? "],\n \"total\": " : "\n ],\n \"total\": ");
     output_.write(text(object) + "}\n");
   }
@@ -72,7 +57,7 @@ class CsvReport final : public Report {
   using Report::Report;
   void begin() override {
     output_.write("seq,member");
-    for (const Quantity& quantity : kQuantities) output_.write(std::string(",") + quantity.name);
+    for (const QuantityName& quantity : kQuantityNames) output_.write(std::string(",") + quantity.name);
     output_.write("\n");
   }
   void window(uint64_t seq, const std::string& member, const Quantities& quantities) override {
@@ -83,7 +68,7 @@ class CsvReport final : public Report {
  private:
   void line(const std::string& seq, const std::string& member, const Quantities& quantities) {
     output_.write(seq + "," + quoted(printable(member)));
-    for (const Quantity& quantity : kQuantities) {
+    for (const QuantityName& quantity : kQuantityNames) {
       output_.write(',');
       output_.number(quantities.*quantity.value);
     }
@@ -104,7 +89,7 @@ class TableReport final : public Report {
   using Report::Report;
   void begin() override {
     std::string line = cell("seq", kNameColumn) + cell("member", kNameColumn);
-    for (const Quantity& quantity : kQuantities) line += cell(quantity.name, width(quantity));
+    for (const QuantityName& quantity : kQuantityNames) line += cell(quantity.name, width(quantity));
     output_.write(line + "\n");
   }
   void window(uint64_t seq, const std::string& member, const Quantities& quantities) override {
@@ -115,7 +100,7 @@ class TableReport final : public Report {
 
  private:
   static constexpr size_t kNameColumn = 8;
-  static size_t width(const Quantity& quantity) {
+  static size_t width(const QuantityName& quantity) {
     return std::max<size_t>(12, std::string_view(quantity.name).size() + 2);
   }
   static std::string cell(const std::string& text, size_t columns) {
@@ -123,7 +108,7 @@ class TableReport final : public Report {
   }
   void line(const std::string& seq, const std::string& member, const Quantities& quantities) {
     std::string text = cell(seq, kNameColumn) + cell(member, kNameColumn);
-    for (const Quantity& quantity : kQuantities)
+    for (const QuantityName& quantity : kQuantityNames)
       text += cell(std::to_string(quantities.*quantity.value), width(quantity));
     output_.write(text + "\n");
   }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "libclient/formats/graphblas_matrix.hpp"
+
 // Debian's GraphBLAS.h of 7.4 has no guard for C++.
 extern "C" {
 #include <GraphBLAS.h>
@@ -11,8 +13,6 @@ extern "C" {
 
 namespace trama {
 namespace {
-
-constexpr GrB_Index kDimension = GrB_Index{1} << 32;
 
 void start_library() {
   static std::once_flag once;
@@ -31,52 +31,11 @@ int method(Compression compression) {
   return GxB_COMPRESSION_NONE;
 }
 
-// A copy that GraphBLAS may free: its arrays come from malloc, and its indices have 64 bits.
-template <class To>
-void* widened(std::span<const uint32_t> from, size_t& bytes) {
-  bytes = from.size() * sizeof(To);
-  auto* to = static_cast<To*>(std::malloc(bytes == 0 ? sizeof(To) : bytes));
-  if (to == nullptr) return nullptr;
-  for (size_t i = 0; i < from.size(); ++i) to[i] = from[i];
-  return to;
-}
-
-bool all_equal(std::span<const uint32_t> counts) {
-  for (const uint32_t count : counts)
-    if (count != counts.front()) return false;
-  return !counts.empty();
-}
-
-// Null when the library or memory failed.
-GrB_Matrix import_matrix(const HyperCsr& from) {
-  const bool iso = all_equal(from.count);
-  size_t start_bytes = 0, row_bytes = 0, column_bytes = 0, count_bytes = 0;
-  void* count = widened<uint32_t>(iso ? from.count.first(1) : from.count, count_bytes);
-  void* starts = widened<GrB_Index>(from.start, start_bytes);
-  void* rows = widened<GrB_Index>(from.row, row_bytes);
-  void* columns = widened<GrB_Index>(from.column, column_bytes);
-  GrB_Matrix matrix = nullptr;
-  if (count != nullptr && starts != nullptr && rows != nullptr && columns != nullptr) {
-    auto* start_array = static_cast<GrB_Index*>(starts);
-    auto* row_array = static_cast<GrB_Index*>(rows);
-    auto* column_array = static_cast<GrB_Index*>(columns);
-    // On success the library owns the arrays and sets these pointers to null.
-    GxB_Matrix_import_HyperCSR(&matrix, GrB_UINT32, kDimension, kDimension, &start_array, &row_array, &column_array,
-                               &count, start_bytes, row_bytes, column_bytes, count_bytes, iso, from.rows(), false,
-                               nullptr);
-    starts = start_array;
-    rows = row_array;
-    columns = column_array;
-  }
-  for (void* left : {count, starts, rows, columns}) std::free(left);
-  return matrix;
-}
-
 }  // namespace
 
 size_t GraphBlasWriter::write(const HyperCsr& from, std::span<uint8_t> out) noexcept {
   start_library();
-  GrB_Matrix matrix = import_matrix(from);
+  GrB_Matrix matrix = to_graphblas(from);
   if (matrix == nullptr) return 0;
   GrB_Descriptor descriptor = nullptr;
   void* blob = nullptr;
