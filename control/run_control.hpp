@@ -49,6 +49,9 @@ class RunControl {
   // Closes the window being filled, if there is anything in it.
   virtual Expected<void> flush() = 0;
 
+  // Frees what only windows needed that are written by now, former keys above all. Called now and then.
+  virtual void forget_former_rules() = 0;
+
   // Stops the sources; what was received is finished, then the run ends.
   virtual void stop() = 0;
   virtual bool stopping() const = 0;

@@ -122,6 +122,7 @@ void RunLoop::run(RunSignals& signals, const RunLoopCalls& calls) {
     running = fds[1].revents == 0;
     while (const int signal = signals.next()) answer(signal, calls);
     if (options_.duration_s && !control_.stopping() && elapsed_s() >= *options_.duration_s) control_.stop();
+    control_.forget_former_rules();
     say_messages();
     if (running) {
       service_.tick(now_ns(), control_.stopping());

@@ -24,6 +24,7 @@ class RuntimeControl final : public RunControl {
   Outcome<ExclusionChange> reload() override { return exclusions_.reload(); }
   Expected<std::string> rotate_key(const KeyChoice& choice) override;
   Expected<void> flush() override;
+  void forget_former_rules() override { rules_->forget_former(); }
   void stop() override {
     stopping_.store(true, std::memory_order_relaxed);
     runtime_.stop_sources();

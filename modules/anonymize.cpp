@@ -41,12 +41,11 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
                                    .ordering = Ordering::preserves};
 
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
-    auto identities = context.services.get<KeyIdentities>();
     const auto report = context.services.get<RunReport>();
+    const auto rules = context.services.get<RulesInForce>();
     if (parameters.clear) {
       report->say({Severity::warning, {}, "original addresses are written, as asked for", ""});
-      return factory(
-          std::make_shared<const AnonymizationKey>(AnonymizationKey{identities->add({"none", "", {}}), nullptr}));
+      return factory(*rules, std::make_shared<const AnonymizationKey>(AnonymizationKey{{"none", "", {}}, nullptr}));
     }
 
     const bool ephemeral = parameters.key_file.empty();
@@ -58,21 +57,20 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
                    "addresses are anonymized under a key made for this run and then forgotten (fingerprint " +
                        key->fingerprint() + ")",
                    "give --key FILE where results must match those of other runs"});
-    context.services.get<KeyRotation>()->allow(identities, context.services.get<RulesInForce>());
-    return factory(make_anonymization_key(std::move(*key), *identities));
+    context.services.get<KeyRotation>()->allow(rules);
+    return factory(*rules, make_anonymization_key(std::move(*key)));
   }
-  Anonymize(std::shared_ptr<const AnonymizationKey> key, const ReplicaContext& context) : key_(std::move(key)) {
-    if (key_->crypto_pan) anonymizer_.emplace(context.sizes.window_items);
+  Anonymize(bool clear, const ReplicaContext& context) {
+    if (!clear) anonymizer_.emplace(context.sizes.window_items);
   }
 
   Step process(Window& in, Output<AnonymizedWindow>& out) override {
     AnonymizedWindow& anonymized = *out.follow(in);
     anonymized.take_over(in);
-    const AnonymizationKey& key = in.rules && in.rules->key ? *in.rules->key : *key_;
-    anonymized.key = key.id;
+    anonymized.key = in.rules->key;
     anonymized.pairs = in.pairs;
     if (anonymizer_) {
-      anonymized.is_summed = anonymizer_->anonymize(*key.crypto_pan, in.source, in.destination, in.pairs,
+      anonymized.is_summed = anonymizer_->anonymize(*anonymized.key->crypto_pan, in.source, in.destination, in.pairs,
                                                     anonymized.source, anonymized.destination, anonymized.summed);
     } else {
       anonymized.is_summed = false;
@@ -85,14 +83,17 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
   }
 
  private:
-  static StageFactory factory(std::shared_ptr<const AnonymizationKey> key) {
-    return [key](const ReplicaContext& context) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Anonymize>(key, context);
-    };
+  // The key is in the rules alone, so that it is gone when others are in force.
+  static Expected<StageFactory> factory(RulesInForce& rules, std::shared_ptr<const AnonymizationKey> key) {
+    const bool clear = key->crypto_pan == nullptr;
+    if (auto changed = rules.change([&](Rules& all) { all.key = std::move(key); }); !changed)
+      return tl::unexpected(std::move(changed.error()));
+    return StageFactory([clear](const ReplicaContext& context) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Anonymize>(clear, context);
+    });
   }
 
-  const std::shared_ptr<const AnonymizationKey> key_;  // while the rules name no other
-  std::optional<WindowAnonymizer> anonymizer_;         // none: addresses in clear, as asked for
+  std::optional<WindowAnonymizer> anonymizer_;  // none: addresses in clear, as asked for
 };
 
 REGISTER_STAGE(Anonymize);

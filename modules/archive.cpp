@@ -15,15 +15,11 @@
 #include "modules/support/matrix_encodings.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
+#include "modules/support/window_facts.hpp"
 #include "modules/support/window_log.hpp"
 
 namespace trama {
 namespace {
-
-VerdictCounts verdicts_of(const Tally& tally) {
-  return {tally[Verdict::counted], tally.excluded(),          tally[Verdict::filtered], tally[Verdict::ipv6],
-          tally[Verdict::not_ip],  tally[Verdict::malformed], tally[Verdict::cut],      tally[Verdict::unknown_link]};
-}
 
 const char* name_of(Compression compression) {
   switch (compression) {
@@ -36,7 +32,6 @@ const char* name_of(Compression compression) {
 
 // What the stage shares with the command and with other stages.
 struct Surroundings {
-  std::shared_ptr<KeyIdentities> keys;
   std::shared_ptr<RunIdentity> identity;
   std::shared_ptr<RunReport> report;
   std::shared_ptr<WindowLog> windows;
@@ -67,8 +62,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     if (const auto writer = services.get<MatrixEncodings>()->other_than(MatrixEncoding::blob))
       return failure("`" + writer->stage + "` writes compact matrices, but `" + context.name + "` takes blobs",
                      "take `encoding` out: what readers of archives open are blobs", writer->place);
-    const Surroundings surroundings{services.get<KeyIdentities>(), services.get<RunIdentity>(),
-                                    services.get<RunReport>(), services.get<WindowLog>()};
+    const Surroundings surroundings{services.get<RunIdentity>(), services.get<RunReport>(), services.get<WindowLog>()};
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Archive>(parameters, surroundings, replica);
     });
@@ -107,7 +101,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
 
   void write(const SerializedMatrix& window) {
     if (window.skip) {
-      tail_ += verdicts_of(window.tally);
+      tail_ += verdict_counts(window.tally);
       return;
     }
     if (window.bytes == 0) {
@@ -127,11 +121,11 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
             window_packets_,
             window.index_order == IndexOrder::numeric ? "numeric" : "raw",
             name_of(window.compression),
-            around_.keys->get(window.key).anonymization};
+            window.key->identity.anonymization};
   }
 
   ManifestWindow entry_of(const SerializedMatrix& window) {
-    const KeyIdentity key = around_.keys->get(window.key);
+    const KeyIdentity& key = window.key->identity;
     ManifestWindow entry;
     entry.seq = window.seq;
     entry.packets = window.packets;
@@ -140,19 +134,10 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     entry.last_ns = window.last_ns;
     entry.closed_by = window.closed_by;
     entry.key = key.fingerprint;
-    entry.exclusions = digest_of(window, key);
-    entry.verdicts = verdicts_of(window.tally);
+    entry.exclusions = digest_.of(window.rules, window.judged, key);
+    entry.verdicts = verdict_counts(window.tally);
     entry.dropped = {window.tally.dropped_kernel, window.tally.dropped_nic, window.tally.dropped_ring};
     return entry;
-  }
-
-  // Worked out anew only where key or rules are others than those of the window before.
-  const std::string& digest_of(const SerializedMatrix& window, const KeyIdentity& key) {
-    const DigestOf wanted{window.judged ? window.rules.id() : 0, window.key};
-    if (digest_.empty() || wanted != digest_of_)
-      digest_ = window.judged && window.rules ? window.rules->digest(key) : Rules().digest(key);
-    digest_of_ = wanted;
-    return digest_;
   }
 
   // The first failure ends the run: what follows would be lost as well.
@@ -171,9 +156,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
   ArchiveWriter writer_;
   VerdictCounts tail_;
   bool failed_ = false;
-  using DigestOf = std::pair<uint32_t, uint32_t>;  // rules and key
-  DigestOf digest_of_;
-  std::string digest_;                   // of the window before
+  ExclusionsDigest digest_;
   SideThread<SerializedMatrix> thread_;  // last: it uses all of the above
 };
 

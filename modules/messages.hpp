@@ -73,13 +73,16 @@ struct AddressBatch : TalliedMessage {
 // What every form of a window carries along. The tally is that of all packets seen while it was filled.
 // `skip` without pairs is the tail: packets seen after the last window. Number: the window's.
 struct WindowMessage : TalliedMessage {
-  void let_go() noexcept override { rules.give_back(); }
+  void let_go() noexcept override {
+    rules.give_back();
+    key.reset();
+  }
 
   int64_t first_ns = 0, last_ns = 0;  // earliest and latest time of its pairs
   ClosedBy closed_by = ClosedBy::full;
-  RulesShare rules;     // that it was filled under
-  bool judged = false;  // all its packets have met every stage that judges by them
-  uint32_t key = 0;     // what its addresses were anonymized under (KeyIdentities); set by the anonymizing stage
+  RulesShare rules;                             // that it was filled under
+  bool judged = false;                          // all its packets have met every stage that judges by them
+  std::shared_ptr<const AnonymizationKey> key;  // that its addresses were anonymized under; set by that stage
 
   void take_over(const WindowMessage& from) {
     tally = from.tally;

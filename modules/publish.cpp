@@ -21,14 +21,10 @@
 #include "modules/support/stream_keys.hpp"
 #include "modules/support/stream_publisher.hpp"
 #include "modules/support/stream_thread.hpp"
+#include "modules/support/window_facts.hpp"
 
 namespace trama {
 namespace {
-
-VerdictCounts verdicts_of(const Tally& tally) {
-  return {tally[Verdict::counted], tally.excluded(),          tally[Verdict::filtered], tally[Verdict::ipv6],
-          tally[Verdict::not_ip],  tally[Verdict::malformed], tally[Verdict::cut],      tally[Verdict::unknown_link]};
-}
 
 EnvelopeEncoding encoding_of(const SerializedMatrix& window) {
   if (window.skip) return EnvelopeEncoding::tail;
@@ -44,7 +40,6 @@ EnvelopeEncoding encoding_of(const SerializedMatrix& window) {
 constexpr int kLookMs = 20;  // whether the run has begun
 
 struct Surroundings {
-  std::shared_ptr<KeyIdentities> keys;
   std::shared_ptr<RunIdentity> identity;
   std::shared_ptr<RunReport> report;
   std::shared_ptr<RunStart> start;
@@ -98,8 +93,7 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     if (!listener) return tl::unexpected(std::move(listener.error()));
     const auto shared = std::make_shared<StreamListener>(std::move(*listener));
     Services& services = context.services;
-    const Surroundings around{services.get<KeyIdentities>(), services.get<RunIdentity>(), services.get<RunReport>(),
-                              services.get<RunStart>()};
+    const Surroundings around{services.get<RunIdentity>(), services.get<RunReport>(), services.get<RunStart>()};
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Publish>(parameters, config, std::move(*shared), around, replica);
     });
@@ -161,23 +155,22 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     return *publisher_;
   }
 
-  // What the texts of the envelope point into lives until the next call.
+  // What the texts of the envelope point into lives as long as the window, or until the next call.
   Envelope envelope_of(const SerializedMatrix& window) {
-    key_ = around_.keys->get(window.key);
-    exclusions_ = digest_of(window);
+    const KeyIdentity& key = window.key->identity;
     Envelope envelope;
     envelope.seq = window.seq;
     envelope.window_packets = window_packets_;
-    envelope.verdicts = verdicts_of(window.tally);
+    envelope.verdicts = verdict_counts(window.tally);
     envelope.dropped = {window.tally.dropped_kernel, window.tally.dropped_nic, window.tally.dropped_ring};
     envelope.removed_in_kernel = window.tally.removed_in_kernel;
     envelope.closed_by = window.closed_by;
     envelope.encoding = encoding_of(window);
     envelope.sensor = sensor_;
     envelope.graph = around_.identity->graph;
-    envelope.anonymization = key_.anonymization;
-    envelope.key = key_.fingerprint;
-    envelope.exclusions = exclusions_;
+    envelope.anonymization = key.anonymization;
+    envelope.key = key.fingerprint;
+    envelope.exclusions = digest_.of(window.rules, window.judged, key);
     if (window.skip) return envelope;
     envelope.packets = window.packets;
     envelope.links = window.links;
@@ -186,14 +179,6 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     envelope.raw_order = window.index_order == IndexOrder::raw;
     envelope.matrix = {window.blob, window.bytes};
     return envelope;
-  }
-
-  // Worked out anew only where key or rules are others than those of the window before.
-  std::string digest_of(const SerializedMatrix& window) {
-    const std::pair<uint32_t, uint32_t> wanted{window.judged ? window.rules.id() : 0, window.key};
-    if (!exclusions_.empty() && wanted == digest_of_) return exclusions_;
-    digest_of_ = wanted;
-    return window.judged && window.rules ? window.rules->digest(key_) : Rules().digest(key_);
   }
 
   void say_too_long() {
@@ -225,9 +210,7 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
   const Surroundings around_;
   StreamListener listener_;  // until there is a publisher
   std::optional<StreamPublisher> publisher_;
-  KeyIdentity key_;  // of the window before
-  std::string exclusions_;
-  std::pair<uint32_t, uint32_t> digest_of_;  // rules and key that `exclusions_` is of
+  ExclusionsDigest digest_;
   bool failed_ = false, said_too_long_ = false;
   StreamThread<SerializedMatrix> thread_;  // last: it uses all of the above
 };

@@ -63,6 +63,11 @@ void RulesInForce::free_unneeded() {
   }
 }
 
+void RulesInForce::forget_former() {
+  const std::lock_guard lock(mutex_);
+  free_unneeded();
+}
+
 Expected<bool> RulesInForce::set_ranges(std::shared_ptr<const PrivacyRanges> ranges) {
   return change([&](Rules& rules) { rules.ranges = std::move(ranges); });
 }

@@ -35,7 +35,7 @@ struct ModuleRules {
 struct Rules {
   std::shared_ptr<const PrivacyRanges> ranges = std::make_shared<const PrivacyRanges>();  // never null
   std::vector<std::shared_ptr<const ModuleRules>> modules;  // by RulesInForce::add_module()
-  std::shared_ptr<const AnonymizationKey> key;              // null: the one that the anonymizing stage was made with
+  std::shared_ptr<const AnonymizationKey> key;              // null where no stage anonymizes
   uint64_t flushes = 0;                                     // how often somebody wanted the window being filled closed
 
   std::string canonical() const;  // of ranges and modules; empty when nothing is excluded by a list
@@ -109,6 +109,8 @@ class RulesInForce {
   Expected<bool> set_ranges(std::shared_ptr<const PrivacyRanges> ranges);
   // Closes the window being filled, if there is anything in it.
   Expected<bool> flush();
+  // Frees former rules, and with them keys, that no message has a share in any more; changes do so, too.
+  void forget_former();
   // `edit` changes a copy of the rules in force.
   Expected<bool> change(const std::function<void(Rules&)>& edit);
 

@@ -33,6 +33,12 @@ inline void fill(AddressBatch& batch, const std::vector<Seen>& packets) {
   }
 }
 
+// What windows behind the stage that anonymizes hold on to.
+inline std::shared_ptr<const AnonymizationKey> some_key() {
+  return std::make_shared<const AnonymizationKey>(
+      AnonymizationKey{{"crypto-pan-aes128", "0123456789abcdef", {}}, nullptr});
+}
+
 inline void fill(WindowPairs& window, const std::vector<Pair>& pairs) {
   window.tally = {};
   window.tally[Verdict::counted] = pairs.size();
@@ -40,7 +46,7 @@ inline void fill(WindowPairs& window, const std::vector<Pair>& pairs) {
   window.last_ns = 2;
   window.closed_by = ClosedBy::full;
   window.judged = false;
-  window.key = 0;
+  window.key = nullptr;
   window.pairs = pairs.size();
   for (size_t i = 0; i < pairs.size(); ++i) {
     window.source[i] = pairs[i].first;

@@ -16,6 +16,15 @@ using test::Pair;
 
 const std::string kDigits = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
+// A window of these pairs, filled under the rules in force.
+Window* filled(StageHarness<Window, AnonymizedWindow>& harness, const std::vector<Pair>& pairs) {
+  Window* window = harness.input();
+  if (window == nullptr) return nullptr;
+  test::fill(*window, pairs);
+  window->rules = harness.services().get<RulesInForce>()->current();
+  return window;
+}
+
 class Anonymize : public ::testing::Test {
  protected:
   std::string key_file(mode_t mode = 0600) {
@@ -25,20 +34,19 @@ class Anonymize : public ::testing::Test {
     return "key_file = \"" + path + "\"";
   }
   static std::vector<Pair> run(StageHarness<Window, AnonymizedWindow>& harness, const std::vector<Pair>& pairs) {
-    Window* window = harness.input();
+    Window* window = filled(harness, pairs);
     if (window == nullptr) return {};
-    test::fill(*window, pairs);
     harness.push(window);
     AnonymizedWindow* out = harness.next();
     if (out == nullptr) return {};
     EXPECT_EQ(out->tally[Verdict::counted], pairs.size());
     EXPECT_EQ(out->first_ns, 1);
     EXPECT_EQ(out->last_ns, 2);
-    key_ = out->key;
+    key_ = out->key->identity;
     return test::pairs_of(*out);
   }
   test::ScratchFolder folder_;
-  inline static uint32_t key_ = 0;
+  inline static KeyIdentity key_;
   const std::vector<Pair> pairs_ = {{0, 0xFFFFFFFF}, {0x0A000001, 0x0A000001}, {7, 8}};
 };
 
@@ -51,9 +59,8 @@ TEST_F(Anonymize, IsCryptoPanUnderTheKeyOfTheFile) {
   ASSERT_EQ(got.size(), pairs_.size());
   for (size_t i = 0; i < got.size(); ++i)
     EXPECT_EQ(got[i], Pair(right.anonymize_one(pairs_[i].first), right.anonymize_one(pairs_[i].second)));
-  const KeyIdentity identity = harness.services().get<KeyIdentities>()->get(key_);
-  EXPECT_EQ(identity.anonymization, "crypto-pan-aes128");
-  EXPECT_EQ(identity.fingerprint.size(), 16u);
+  EXPECT_EQ(key_.anonymization, "crypto-pan-aes128");
+  EXPECT_EQ(key_.fingerprint.size(), 16u);
 }
 
 TEST_F(Anonymize, AnEphemeralKeyIsSaidAndDiffers) {
@@ -67,22 +74,20 @@ TEST_F(Anonymize, AnEphemeralKeyIsSaidAndDiffers) {
 TEST_F(Anonymize, ClearOnlyWhenAskedFor) {
   StageHarness<Window, AnonymizedWindow> harness("anonymize", "clear = true");
   EXPECT_EQ(run(harness, pairs_), pairs_);
-  EXPECT_EQ(harness.services().get<KeyIdentities>()->get(key_).anonymization, "none");
+  EXPECT_EQ(key_.anonymization, "none");
 }
 
 TEST_F(Anonymize, EachWindowIsUnderTheKeyItWasFilledUnder) {
   StageHarness<Window, AnonymizedWindow> harness("anonymize", key_file());
   ASSERT_TRUE(harness.start().empty());
   const auto rules = harness.services().get<RulesInForce>();
-  const auto identities = harness.services().get<KeyIdentities>();
   const RulesShare before = rules->current();
   const auto under = [&](const RulesShare& share) {
-    Window* window = harness.input();
-    test::fill(*window, pairs_);
+    Window* window = filled(harness, pairs_);
     window->rules = share;
     harness.push(window);
     const AnonymizedWindow* out = harness.next();
-    return std::pair(out->key, test::pairs_of(*out));
+    return std::pair(out->key->identity.fingerprint, test::pairs_of(*out));
   };
   const auto first = under(before);
   const std::string other = folder_ / "other.key";
@@ -91,7 +96,7 @@ TEST_F(Anonymize, EachWindowIsUnderTheKeyItWasFilledUnder) {
   const auto rotated = harness.services().get<KeyRotation>()->rotate(other);
   ASSERT_TRUE(rotated);
   const auto second = under(rules->current());
-  EXPECT_EQ(identities->get(second.first).fingerprint, *rotated);
+  EXPECT_EQ(second.first, *rotated);
   EXPECT_NE(second.second, first.second);
   EXPECT_EQ(under(before), first);  // it was filled before, and comes later
   EXPECT_EQ(difference(before, rules->current()), ClosedBy::key);
@@ -101,6 +106,23 @@ TEST_F(Anonymize, EachWindowIsUnderTheKeyItWasFilledUnder) {
   EXPECT_EQ(under(rules->current()), second);
   EXPECT_TRUE(harness.services().get<KeyRotation>()->rotate(std::nullopt));
   EXPECT_NE(under(rules->current()).second, second.second);
+}
+
+// Whoever gets hold of the process later can't undo what was anonymized before.
+TEST_F(Anonymize, AKeyIsGoneWithItsLastWindow) {
+  StageHarness<Window, AnonymizedWindow> harness("anonymize", key_file());
+  ASSERT_TRUE(harness.start().empty());
+  const auto rules = harness.services().get<RulesInForce>();
+  const std::weak_ptr<const AnonymizationKey> first = rules->current()->key;
+  Window* window = filled(harness, pairs_);
+  ASSERT_TRUE(harness.services().get<KeyRotation>()->rotate(std::nullopt));
+  rules->forget_former();
+  EXPECT_FALSE(first.expired()) << "a window that was filled under it is still under way";
+  harness.push(window);
+  ASSERT_NE(harness.next(), nullptr);
+  EXPECT_EQ(harness.next(), nullptr);  // the one before is let go
+  rules->forget_former();
+  EXPECT_TRUE(first.expired());
 }
 
 TEST_F(Anonymize, InClearThereIsNoKeyToRotate) {
@@ -142,9 +164,7 @@ Matrix matrix_of(TrafficMatrix* message) {
 }
 
 bool is_summed(StageHarness<Window, AnonymizedWindow>& harness, const std::vector<Pair>& pairs) {
-  Window* window = harness.input();
-  test::fill(*window, pairs);
-  harness.push(window);
+  harness.push(filled(harness, pairs));
   return harness.next()->is_summed;
 }
 
@@ -159,9 +179,7 @@ TEST_F(Anonymize, AWindowThatWasSummedFirstIsTheSameMatrix) {
     for (uint32_t seed = 0; seed < 5; ++seed) {
       SCOPED_TRACE("order " + std::string(order) + ", seed " + std::to_string(seed));
       const std::vector<Pair> pairs = repetitive_pairs(seed);
-      Window* window = harness.input();
-      test::fill(*window, pairs);
-      harness.push(window);
+      harness.push(filled(harness, pairs));
       AnonymizedWindow* summed = harness.next();
       ASSERT_TRUE(summed->is_summed);
 

@@ -4,6 +4,7 @@
 #include "modules/messages.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
+#include "tests/modules/address_batches.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/stage_harness.hpp"
 
@@ -17,10 +18,7 @@ class Archive : public ::testing::Test {
   std::string parameters(const std::string& more = "") const {
     return "directory = \"" + (folder_ / "out").string() + "\"\n" + more;
   }
-  static void begin(Harness& harness) {
-    harness.services().get<KeyIdentities>()->add({"crypto-pan-aes128", "0123456789abcdef", {}});
-    harness.services().get<RunIdentity>()->graph = "feed";
-  }
+  static void begin(Harness& harness) { harness.services().get<RunIdentity>()->graph = "feed"; }
   // One window of one link with `packets` packets; 0: a tail.
   static void push(Harness& harness, uint32_t packets, uint64_t cut = 0) {
     SerializedMatrix* window = harness.input();
@@ -32,7 +30,7 @@ class Archive : public ::testing::Test {
     window->first_ns = 1'700'000'000'000'001'000;
     window->last_ns = 1'700'000'000'000'002'000;
     window->closed_by = ClosedBy::end;  // a full window would have 256 packets
-    window->key = 0;
+    window->key = test::some_key();
     window->judged = false;
     window->packets = packets;
     window->links = 1;

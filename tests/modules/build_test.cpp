@@ -11,7 +11,7 @@ TEST(Build, SumsDuplicatesAndKeepsWhatTheWindowCarries) {
   StageHarness<AnonymizedWindow, TrafficMatrix> harness("build");
   AnonymizedWindow* window = harness.input();
   test::fill(*window, {{5, 6}, {1, 2}, {5, 6}, {0xFFFFFFFF, 0}});
-  window->key = 3;
+  const auto key = window->key = std::make_shared<const AnonymizationKey>();
   window->closed_by = ClosedBy::end;
   harness.push(window);
   TrafficMatrix* out = harness.next();
@@ -20,7 +20,7 @@ TEST(Build, SumsDuplicatesAndKeepsWhatTheWindowCarries) {
   EXPECT_EQ(std::vector(matrix.row.begin(), matrix.row.end()), (std::vector<uint32_t>{1, 5, 0xFFFFFFFF}));
   EXPECT_EQ(std::vector(matrix.column.begin(), matrix.column.end()), (std::vector<uint32_t>{2, 6, 0}));
   EXPECT_EQ(std::vector(matrix.count.begin(), matrix.count.end()), (std::vector<uint32_t>{1, 2, 1}));
-  EXPECT_EQ(out->key, 3u);
+  EXPECT_EQ(out->key, key);
   EXPECT_EQ(out->closed_by, ClosedBy::end);
   EXPECT_EQ(out->tally[Verdict::counted], 4u);
 }

@@ -7,6 +7,7 @@
 #include "modules/support/run_report.hpp"
 #include "modules/support/run_start.hpp"
 #include "modules/support/stream_listener.hpp"
+#include "tests/modules/address_batches.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/stage_harness.hpp"
 
@@ -24,7 +25,6 @@ class Publish : public ::testing::Test {
 
   // Starts it, and gives the URL that it says it publishes at.
   static std::string begin(Harness& harness) {
-    harness.services().get<KeyIdentities>()->add({"crypto-pan-aes128", "0123456789abcdef", {}});
     harness.services().get<RunIdentity>()->graph = "feed";
     for (const Diagnostic& wrong : harness.start()) ADD_FAILURE() << wrong.text;
     const std::string words = "publishing at ";
@@ -50,7 +50,7 @@ class Publish : public ::testing::Test {
     window->first_ns = 1'700'000'000'000'001'000;
     window->last_ns = 1'700'000'000'000'002'000;
     window->closed_by = ClosedBy::time;
-    window->key = 0;
+    window->key = test::some_key();
     window->judged = false;
     window->packets = packets;
     window->links = 1;
@@ -128,6 +128,7 @@ TEST_F(Publish, AWindowThatCanNotBeSentIsToldAsMissed) {
   harness.push(window);
   push(harness, 1);
   window = harness.input();  // is too long
+  window->key = test::some_key();
   window->skip = false;
   window->bytes = 2000;
   harness.push(window);
@@ -179,7 +180,6 @@ TEST_F(Publish, NobodyIsWaitedForWithoutSubscribers) {
 // The threads of the socket block all signals: they must not be there before the command has given up its privileges.
 TEST_F(Publish, BeginsWithTheRun) {
   Harness harness("publish", ipc());
-  harness.services().get<KeyIdentities>()->add({"none", "", {}});
   const auto start = harness.services().get<RunStart>();
   start->hold();
   EXPECT_TRUE(harness.start().empty());
