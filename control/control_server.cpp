@@ -34,19 +34,27 @@ class Client {
 
   int descriptor() const { return descriptor_.get(); }
   short wanted() const { return has_answer() ? POLLOUT : POLLIN; }
+  // It has asked for more than was answered, and no event will tell of it.
+  bool has_request() const {
+    return !has_answer() && (request_.find('\n') != std::string::npos || request_.size() > kMaxRequestBytes ||
+                             (ended_ && !request_.empty()));
+  }
   bool closed() const { return closed_; }
   int64_t deadline_ms(const ControlServer::Limits& limits) const {
     const bool waited_for = has_answer() || !request_.empty();
     return since_ms_ + (waited_for ? limits.stall_ms : limits.idle_ms);
   }
 
-  // It can be read from or written to; `now` for its deadline.
+  // It can be read from or written to, or has a request; `now` for its deadline. Answers one request, so that whoever
+  // asks much holds up nobody.
   void go_on(const ControlServer::Answer& answer, int64_t now) {
-    if (!has_answer()) receive(now);
+    if (!has_answer() && !has_request()) receive(now);
     send(now);
-    // What it asked meanwhile stands in `request_`, and no event will tell of it.
-    while (!closed_ && !has_answer() && take_line(answer, now)) send(now);
-    if (ended_ && !has_answer()) closed_ = true;
+    if (!closed_ && has_request()) {
+      take_line(answer, now);
+      send(now);
+    }
+    if (ended_ && !has_answer() && !has_request()) closed_ = true;
   }
 
  private:
@@ -65,13 +73,9 @@ class Client {
     }
   }
 
-  // Answers the first line there is; also one without an end, where nothing can follow. False: there is none.
-  bool take_line(const ControlServer::Answer& answer, int64_t now) {
-    size_t end = request_.find('\n');
-    if (end == std::string::npos && request_.size() <= kMaxRequestBytes) {
-      if (!ended_ || request_.empty()) return false;
-      end = request_.size();
-    }
+  // Answers the first line; also one without an end, where nothing can follow.
+  void take_line(const ControlServer::Answer& answer, int64_t now) {
+    const size_t end = std::min(request_.find('\n'), request_.size());
     if (end > kMaxRequestBytes) {  // and where it ends nobody knows
       ended_ = true;
       request_.clear();
@@ -82,7 +86,6 @@ class Client {
     }
     sent_ = 0;
     since_ms_ = now;
-    return true;
   }
 
   static std::string too_long() {
@@ -141,7 +144,7 @@ class Clients {
     const int64_t now = now_ms();
     auto event = events_.begin() + 2;
     for (Client& client : clients_)
-      if ((event++)->revents != 0) client.go_on(answer_, now);
+      if ((event++)->revents != 0 || client.has_request()) client.go_on(answer_, now);
     clients_.remove_if([&](const Client& client) { return client.closed() || now >= client.deadline_ms(limits_); });
     if (events_[1].revents != 0) let_in(now);
     return false;
@@ -150,7 +153,10 @@ class Clients {
   int wait_ms(int64_t now) const {
     int64_t next = INT64_MAX;
     if (now < shut_until_ms_) next = shut_until_ms_;
-    for (const Client& client : clients_) next = std::min(next, client.deadline_ms(limits_));
+    for (const Client& client : clients_) {
+      if (client.has_request()) return 0;
+      next = std::min(next, client.deadline_ms(limits_));
+    }
     return next == INT64_MAX ? -1 : static_cast<int>(std::clamp<int64_t>(next - now, 0, 60'000));
   }
 

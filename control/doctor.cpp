@@ -61,6 +61,7 @@ Findings examine(const std::string& folder) {
 const char* name_of(State state) {
   switch (state) {
     case State::ok: return "ok";
+    case State::note: return "note";
     case State::missing: return "missing";
     case State::broken: return "broken";
   }
@@ -95,7 +96,8 @@ int doctor_verb(const Arguments& arguments) {
   std::optional<std::string> folder;
   bool json = false;
   CommandLine line("doctor [-w DIR] [--json]",
-                   "Says what this machine can do and what is missing, with the command that mends it.",
+                   "Says what this machine can do and what is missing, with the command that mends it.\n"
+                   "Exit status 1 only where Trama can't work at all: what is missing may be of no use to you.",
                    "  trama doctor -w /data/trama\n");
   line.text("-w,--write", folder, "DIR", "folder for archives (./trama-out)");
   line.flag("--json", json, "one JSON object");

@@ -6,8 +6,9 @@
 namespace trama {
 
 struct Finding {
-  // missing: some use of Trama is not possible so, or not as good; `value` says which. broken: none is.
-  enum class State { ok, missing, broken };
+  // note: it works, but not as well as it could, or not as one may think. missing: some use of Trama is not possible
+  // so; `value` says which. broken: none is.
+  enum class State { ok, note, missing, broken };
   State state;
   std::string what, value;
   std::string mend;  // the command that mends it; may be empty

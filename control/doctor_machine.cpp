@@ -43,7 +43,7 @@ Finding cores() {
 
 Finding memory() {
   const uint64_t available = available_memory_bytes();
-  return {available >= kMemoryWanted ? State::ok : State::missing, "memory", short_bytes(available) + " available",
+  return {available >= kMemoryWanted ? State::ok : State::note, "memory", short_bytes(available) + " available",
           "run with fewer --workers or a smaller --window-packets"};
 }
 
@@ -53,14 +53,14 @@ Finding transparent_huge_pages() {
   std::getline(file, modes);
   const size_t open = modes.find('['), close = modes.find(']');
   const std::string mode = open < close && close != std::string::npos ? modes.substr(open + 1, close - open - 1) : "";
-  return {mode == "always" || mode == "madvise" ? State::ok : State::missing, "transparent huge pages",
+  return {mode == "always" || mode == "madvise" ? State::ok : State::note, "transparent huge pages",
           mode.empty() ? "not known" : mode, "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
 Finding open_files() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  return {limit.rlim_cur >= kFilesWanted ? State::ok : State::missing, "open files", std::to_string(limit.rlim_cur),
+  return {limit.rlim_cur >= kFilesWanted ? State::ok : State::note, "open files", std::to_string(limit.rlim_cur),
           "ulimit -n 1024"};
 }
 
@@ -69,7 +69,7 @@ Finding locked_memory() {
   getrlimit(RLIMIT_MEMLOCK, &limit);
   const bool unlimited = limit.rlim_cur == RLIM_INFINITY;
   const bool enough = unlimited || limit.rlim_cur >= kLockedWanted;
-  return {enough ? State::ok : State::missing, "locked memory",
+  return {enough ? State::ok : State::note, "locked memory",
           (unlimited ? "unlimited" : short_bytes(limit.rlim_cur)) + std::string(enough ? "" : " (only for af_xdp)"),
           "ulimit -l unlimited, as root; LimitMEMLOCK=infinity in a unit"};
 }
@@ -86,7 +86,7 @@ Finding output_folder(const std::string& folder) {
   struct statvfs disk {};
   if (statvfs(place.c_str(), &disk) != 0) return {State::ok, what, "free space is not known", ""};
   const uint64_t free_bytes = uint64_t{disk.f_bavail} * disk.f_frsize;
-  return {free_bytes >= kDiskWanted ? State::ok : State::missing, what, short_bytes(free_bytes) + " free",
+  return {free_bytes >= kDiskWanted ? State::ok : State::note, what, short_bytes(free_bytes) + " free",
           "choose a folder on another disk with -w DIR"};
 }
 
@@ -94,7 +94,7 @@ Finding clock_synchronised() {
   timex clock{};
   const bool known = adjtimex(&clock) >= 0;
   const bool synchronised = known && (clock.status & STA_UNSYNC) == 0;
-  return {synchronised ? State::ok : State::missing, "clock",
+  return {synchronised ? State::ok : State::note, "clock",
           synchronised ? "synchronised"
           : known      ? "not synchronised (times of live captures may be wrong)"
                        : "can't be asked",

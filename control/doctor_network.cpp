@@ -90,17 +90,17 @@ Finding examine(const NetworkInterface& interface) {
   Finding finding{State::ok, "interface " + interface.name, describe(interface, link_type), ""};
   std::vector<std::string> mending;
   if (!walks(link_type)) {
-    finding.state = State::missing;
+    finding.state = State::note;
     finding.value += " (its packets would all be unknown_link)";
   }
   if (!interface.up) {
-    finding.state = State::missing;
+    finding.state = State::note;
     mending.push_back("sudo ip link set " + interface.device + " up");
   }
   // A loopback interface has no wire whose packets could be counted.
   const auto merging = interface.loopback ? std::vector<std::string>() : merging_offloads(interface);
   if (!merging.empty()) {
-    finding.state = State::missing;
+    finding.state = State::note;
     finding.value += "; merges received packets, so that fewer are counted: " + joined(merging);
     mending.push_back("sudo ethtool -K " + interface.device + " " + joined(merging, " off ") + " off");
   }

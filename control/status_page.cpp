@@ -125,20 +125,12 @@ std::string stages(const EngineStatus& before, const EngineStatus& now) {
 
 std::string window_table(const std::vector<FinishedWindow>& windows, size_t most) {
   if (windows.empty() || most == 0) return "";
-  Table table({{"window", true},
-               {"packets", true},
-               {"links", true},
-               {"sources", true},
-               {"destinations", true},
-               {"closed by"},
-               {"finished (UTC)"}});
-  const auto known = [](const std::optional<uint64_t>& number) { return number ? std::to_string(*number) : "-"; };
+  Table table({{"window", true}, {"packets", true}, {"links", true}, {"closed by"}, {"finished (UTC)"}});
   for (auto window = windows.rbegin(); window != windows.rend() && most > 0; ++window, --most) {
     const auto& description = window->description;
     const char* const reason = description ? to_string(description->closed_by) : window->partial ? "(partial)" : "full";
     table.add({std::to_string(window->seq), std::to_string(window->packets),
-               description ? std::to_string(description->links) : "-", description ? known(description->sources) : "-",
-               description ? known(description->destinations) : "-", reason, time_text(window->finished_ns)});
+               description ? std::to_string(description->links) : "-", reason, time_text(window->finished_ns)});
   }
   return "\n" + table.text();
 }

@@ -137,7 +137,9 @@ Expected<void> KernelFilterGroup::replace(const KernelFilterContents& contents) 
   auto modules = make_modules(objects_, contents);
   if (!modules) return tl::unexpected(modules.error());
   for (size_t one = 0; one < attached_.size(); ++one) {
-    const auto updated = attached_[one].filter->update(*modules);
+    KernelFilter& filter = *attached_[one].filter;
+    if (filter.state() == KernelFilterState::gone) continue;  // nothing comes from there
+    const auto updated = filter.update(*modules);
     if (updated) continue;
     while (one-- > 0) (void)attached_[one].filter->update(modules_);
     return updated;

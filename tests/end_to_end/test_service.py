@@ -275,7 +275,7 @@ class Doctor(TramaTest):
     def test_text_and_json_say_the_same(self):
         text = self.trama('doctor').stdout
         for what, finding in self.findings().items():
-            self.assertIn(finding['state'], ('ok', 'missing'))
+            self.assertIn(finding['state'], ('ok', 'note', 'missing'))
             self.assertRegex(text, rf'(?m)^{finding["state"]} +{re.escape(what)}: ')
             if 'mend' in finding:
                 self.assertIn(finding['mend'], text)
