@@ -133,6 +133,38 @@ TEST_F(ControlServerTest, AnswersLinesInTheirOrderHoweverTheyArrive) {
   writer.join();
 }
 
+// One has asked a hundred things at once; what another one asks during the first answer comes next.
+TEST_F(ControlServerTest, WhoAsksMuchHoldsUpNobody) {
+  std::atomic<bool> asked{false}, first_is_answered{false};
+  std::atomic<int> answered{0};
+  std::atomic<int> before_the_other{-1};
+  start([&](std::string_view request) {
+    if (request == "much") {
+      if (answered.fetch_add(1) == 0) {
+        first_is_answered = true;
+        first_is_answered.notify_all();
+        asked.wait(false);
+      }
+    } else if (request == "one") {
+      before_the_other = answered.load();
+    }
+    return bracketed(request);
+  });
+  Connection other = connect(), greedy = connect();
+  other.send("here\n");
+  EXPECT_EQ(other.line(), "<here>");
+  std::string hundred;
+  for (int i = 0; i < 100; ++i) hundred += "much\n";
+  greedy.send(hundred);
+  first_is_answered.wait(false);
+  other.send("one\n");
+  asked = true;
+  asked.notify_all();
+  EXPECT_EQ(other.line(), "<one>");
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(greedy.line(), "<much>");
+  EXPECT_LE(before_the_other, 2);
+}
+
 TEST_F(ControlServerTest, ARequestMayEndWithTheConnection) {
   start();
   Connection client = connect();
