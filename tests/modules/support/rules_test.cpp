@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
+
+#include "modules/support/filter_inputs.hpp"
 
 namespace trama {
 namespace {
@@ -85,6 +88,46 @@ TEST(RulesInForce, TellWhyAWindowEnds) {
   EXPECT_EQ(reason([](Rules& all) { all.key = nullptr, ++all.flushes; }), ClosedBy::key);
   EXPECT_EQ(reason([](Rules& all) { all.modules[1] = std::make_shared<Module>("b\n"); }), ClosedBy::exclusions);
   EXPECT_EQ(reason([](Rules& all) { all.ranges = list_of({"10.0.0.0/8"}); }), ClosedBy::exclusions);
+}
+
+// Notes what it was told, as a filter in the kernel would judge by it.
+struct Teller final : ModuleRules {
+  Teller(std::string& told, const std::string& text, bool refuses = false) : told_(told), refuses_(refuses) {
+    canonical = text;
+  }
+  Diagnostics tell_others() const override {
+    if (refuses_) return {{Severity::error, {}, "refused", ""}};
+    told_ = canonical;
+    return {};
+  }
+  std::string& told_;
+  const bool refuses_;
+};
+
+TEST(FilterInputs, PutAllInForceOrNothing) {
+  RulesInForce rules;
+  std::string first = "a", second = "b";
+  rules.add_module(std::make_shared<Teller>(first, "a"));
+  rules.add_module(std::make_shared<Teller>(second, "b"));
+  const uint32_t before = rules.id();
+  const auto changes = [&](bool refuses) {
+    return FilterInputs::Changes{{0, std::make_shared<Teller>(first, "A")},
+                                 {1, std::make_shared<Teller>(second, "B", refuses)}};
+  };
+  EXPECT_FALSE(FilterInputs::put_in_force(changes(true), rules));
+  EXPECT_EQ(std::tuple(first, second, rules.id()), std::tuple("a", "b", before));
+
+  // Others were told, and then there is no place for the rules.
+  std::vector<RulesShare> shares;
+  do shares.push_back(rules.current());
+  while (rules.flush());
+  const uint32_t last = rules.id();
+  EXPECT_FALSE(FilterInputs::put_in_force(changes(false), rules));
+  EXPECT_EQ(std::tuple(first, second, rules.id()), std::tuple("a", "b", last));
+  shares.clear();
+  EXPECT_TRUE(FilterInputs::put_in_force(changes(false), rules));
+  EXPECT_EQ(std::tuple(first, second), std::tuple("A", "B"));
+  EXPECT_EQ(rules.current()->canonical(), "module 0\nAmodule 1\nB");
 }
 
 TEST(Rules, TheDigestIsOfRangesAndModules) {
