@@ -101,12 +101,14 @@ TEST_F(KernelFilterGroupTest, AnInterfaceThatLostItsFilterIsNamed) {
   ASSERT_TRUE(group) << describe(group.error());
   network_.run("ip link delete dev tap1");
   EXPECT_EQ((*group)->unfiltered(), nullptr) << "nothing comes from there any more";
-  EXPECT_FALSE((*group)->replace({.ranges = {"11.0.0.0/8:source"}}));
-  // The other one goes on with what was in force before.
+  // The other one takes a new list all the same.
+  const auto replaced = (*group)->replace({.ranges = {"11.0.0.0/8:source"}});
+  ASSERT_TRUE(replaced) << describe(replaced.error());
   FrameSocket wire("wire0");
-  wire.send(ethernet_ipv4_packet(kInside, kOutside));
+  wire.send(ethernet_ipv4_packet(kOutside, kInside));
   expect_removed(**group, 1);
   test::take_filters_off();
+  EXPECT_FALSE((*group)->replace({.ranges = {"10.0.0.0/8:source"}}));
   ASSERT_NE((*group)->unfiltered(), nullptr);
   EXPECT_EQ(*(*group)->unfiltered(), "tap0");
 }
