@@ -96,7 +96,9 @@ KernelFilter::KernelFilter(uint32_t index, ModuleChain modules, const KernelFilt
   for (const auto& module : modules) decisions_.push_back(decisions_of(*module));
 }
 
-KernelFilter::~KernelFilter() {
+KernelFilter::~KernelFilter() { detach(); }
+
+void KernelFilter::detach() noexcept {
   // A process forked from this one may hold the descriptor, too.
   if (link_) bpf_link_detach(link_.number());
 }

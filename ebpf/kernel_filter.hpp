@@ -75,6 +75,9 @@ class KernelFilter {
   // By one or two system calls, from a thread in the network namespace of the interface.
   KernelFilterState state() const noexcept;
 
+  // Takes it off the interface for good; what it has counted can still be read.
+  void detach() noexcept;
+
   // The same modules with other contents of their maps, in force from one packet to the next: a new program takes the
   // old one's place at once, so that a packet is judged by all of the old contents or by all of the new. Maps that
   // programs count into go on counting. Any thread. Needs the same capabilities as attach(); refused, the old contents

@@ -136,6 +136,7 @@ Expected<void> KernelFilterGroup::replace(const KernelFilterContents& contents) 
   const std::lock_guard lock(changing_);
   auto modules = make_modules(objects_, contents);
   if (!modules) return tl::unexpected(modules.error());
+  if (detached_) return {};  // they judge nothing any more
   for (size_t one = 0; one < attached_.size(); ++one) {
     KernelFilter& filter = *attached_[one].filter;
     if (filter.state() == KernelFilterState::gone) continue;  // nothing comes from there
@@ -146,6 +147,12 @@ Expected<void> KernelFilterGroup::replace(const KernelFilterContents& contents) 
   }
   modules_ = std::move(*modules);
   return {};
+}
+
+void KernelFilterGroup::detach() {
+  const std::lock_guard lock(changing_);
+  detached_ = true;
+  for (const Attached& one : attached_) one.filter->detach();
 }
 
 }  // namespace trama::ebpf

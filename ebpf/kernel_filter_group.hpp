@@ -4,7 +4,8 @@
 //                                                             .contents = {.ranges = {"10.0.0.0/8:either"}}});
 //   tally.removed_in_kernel += (*group)->take_removed();   // by one thread at a time
 //
-// Attached before the source receives, and kept until it has stopped, so that nothing comes past them.
+// Attached before the source receives, and kept until it has stopped, so that nothing comes past them. Without modules
+// all passes, to the sockets.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -37,6 +38,7 @@ class KernelFilterGroup {
 
   // A line for each interface: "tap0: filters in native mode", and in generic mode with the reason why.
   std::vector<std::string> describe() const;
+  const KernelFilter& filter(size_t interface) const { return *attached_[interface].filter; }
 
   // Packets removed since the last call. One thread at a time; allocates nothing. What the kernel doesn't tell comes
   // with a later call.
@@ -47,6 +49,9 @@ class KernelFilterGroup {
 
   // Takes the place of all contents, at once on each interface. Any thread. Refused, the old ones stay in force.
   Expected<void> replace(const KernelFilterContents& contents);
+
+  // Takes all of them off, for good: what comes then is the host's, and unfiltered. Their counts can still be taken.
+  void detach();
 
  private:
   using Modules = std::vector<std::shared_ptr<const FilterModule>>;
@@ -59,6 +64,7 @@ class KernelFilterGroup {
   };
 
   std::mutex changing_;
+  bool detached_ = false;
   std::vector<Object> objects_;
   Modules modules_;  // in force
   std::vector<Attached> attached_;

@@ -196,7 +196,7 @@ class AfPacket final : public Stage<void, PacketBatch> {
     batch_->items = static_cast<uint32_t>(count);
     batch_->tally = std::exchange(unsaid_, {});
     batch_->received_ns = pushed_ns_;
-    batch_->judges = filters_ ? KernelFilters::kJudges : 0;
+    batch_->judges = filters_ ? filters_->judges() : 0;
     batch_->synthetic = false;
     const std::lock_guard lock(capture_->handing_out());
     batch_->rules = rules_->current();

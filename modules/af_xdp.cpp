@@ -7,22 +7,24 @@
 //   mode = "auto"        # where the XDP program runs: native (in the driver), generic (after it)
 //   copy = "auto"        # zero_copy: the driver receives into the source's memory
 //   frames = 16384       # packets of each receive queue that can wait or be under way
+//   kernel_filters = ["filters/privacy_ranges.bpf.o"]   # modules that judge before that, with kernel_ranges and so on
 //
 // A source of PacketBatch. Each receive queue of an interface has a socket with memory of its own (UMEM), where packets
-// lie until their batch has been let go; replicas share the queues. An XDP program redirects all that arrives to the
-// sockets. It goes when the run ends, and when it is killed; another program that is there already is never replaced.
+// lie until their batch has been let go; replicas share the queues. An XDP program redirects all that arrives, and that
+// the modules in front of it let pass, to the sockets. It goes when the run ends, and when it is killed; another
+// program that is there already is never replaced.
 // Lost for want of frames counts as dropped by the ring, what the interface itself has lost as dropped by the NIC.
 //
 // What needs libxdp is in the plug-in trama-af_xdp.so (modules/support/device_plugin.hpp).
 #include <net/if_arp.h>
 
-#include "ebpf/kernel_filter.hpp"
 #include "ebpf/kernel_privileges.hpp"
 #include "engine/registry.hpp"
 #include "engine/suggest.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/device_plugin.hpp"
 #include "modules/support/device_source.hpp"
+#include "modules/support/kernel_filters.hpp"
 #include "modules/support/network_interface.hpp"
 #include "modules/support/xdp_socket_options.hpp"
 
@@ -31,11 +33,6 @@ namespace {
 
 constexpr PluginSource kPlugin{
     .file = "trama-af_xdp.so", .library = "libxdp", .runtime_package = "libxdp1", .build_package = "libxdp-dev"};
-
-enum class Role : uint8_t { host, tap };
-
-// The programs that redirect to the sockets, one for each interface: gone when these are.
-using Redirections = std::vector<std::unique_ptr<ebpf::KernelFilter>>;
 
 Diagnostic as_diagnostic(const ebpf::Refusal& refusal) {
   ebpf::Refusal without_hint = refusal;
@@ -49,18 +46,19 @@ class AfXdp final {
   using OutputType = PacketBatch;
   struct Parameters {
     XdpSocketOptions socket;
-    Role role = Role::host;
-    ebpf::KernelMode mode = ebpf::KernelMode::automatic;
+    KernelFilterParameters kernel;
     uint64_t snap_bytes = 262144, packets = 0;
     Place place;
 
     void bind(ParameterBinder& binder) {
       using Copy = XdpSocketOptions::Copy;
-      using Mode = ebpf::KernelMode;
+      using Mode = KernelFilterParameters::Mode;
+      using Role = KernelFilterParameters::Role;
       binder.texts("interfaces", socket.interfaces, "interfaces to capture from");
-      binder.choice("role", role, {{"host", Role::host}, {"tap", Role::tap}},
+      binder.choice("role", kernel.role, {{"host", Role::host}, {"tap", Role::tap}},
                     "tap: this host has no use for what comes there; nothing else can be captured so");
-      binder.choice("mode", mode, {{"auto", Mode::automatic}, {"native", Mode::native}, {"generic", Mode::generic}},
+      binder.choice("mode", kernel.mode,
+                    {{"auto", Mode::automatic}, {"native", Mode::native}, {"generic", Mode::generic}},
                     "native: in the driver; generic: after it, with any driver; auto: native if the driver can");
       binder.choice("copy", socket.copy,
                     {{"auto", Copy::automatic}, {"copy", Copy::copy}, {"zero_copy", Copy::zero_copy}},
@@ -69,11 +67,12 @@ class AfXdp final {
       binder.flag("promiscuous", socket.promiscuous, "receive what is sent to others, too");
       binder.integer("snap_bytes", snap_bytes, 1, 262144, "bytes of a packet that filters see, at most");
       binder.integer("packets", packets, 0, UINT64_MAX >> 1, "stop after so many packets; 0: go on");
+      kernel.bind_modules(binder);
       if (!binder.reading()) return;
       place = binder.place_of("interfaces");
       if (socket.interfaces.empty())
         binder.refuse("interfaces", "no interface to capture from", "give interfaces = [\"eth1\"], or -i xdp:IFACE");
-      if (role != Role::tap)
+      if (kernel.role != Role::tap)
         binder.refuse("role", "AF_XDP takes all that arrives at an interface away from this host",
                       "set role = \"tap\" if that is what the interface is (--set stages.af_xdp.role=tap); else "
                       "capture with af_packet (-i IFACE)");
@@ -85,31 +84,29 @@ class AfXdp final {
                                    .ordering = Ordering::preserves,
                                    .numbering = Numbering::opens};
 
-  static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
+  static tl::expected<StageFactory, Diagnostics> make(const Parameters& parameters, const SetupContext& context) {
     const auto at_place = [&](Diagnostic wrong) {
       wrong.place = parameters.place;
-      return tl::unexpected(std::move(wrong));
+      return tl::unexpected(Diagnostics{std::move(wrong)});
     };
     for (const std::string& name : parameters.socket.interfaces)
       if (auto usable = check_interface(name); !usable) return at_place(std::move(usable.error()));
     if (auto allowed = ebpf::check_capabilities(); !allowed) return at_place(as_diagnostic(allowed.error()));
     auto opened = open_plugin_devices(kPlugin, parameters.socket);
     if (!opened) return at_place(std::move(opened.error()));
-    auto redirections = std::make_shared<Redirections>();
-    for (const auto& device : opened->devices) {
-      auto& sockets = static_cast<XdpDevice&>(*device);
-      auto attached = redirect(sockets, parameters.mode, opened->remarks);
-      if (!attached) return at_place(std::move(attached.error()));
-      redirections->push_back(std::move(*attached));
+    std::vector<int> sockets;
+    for (const auto& device : opened->devices) sockets.push_back(static_cast<XdpDevice&>(*device).sockets());
+    auto filters = KernelFilters::attach(parameters.socket.interfaces, parameters.kernel, context.services, sockets);
+    if (!filters) return tl::unexpected(placed(std::move(filters.error()), parameters.place));
+    for (size_t i = 0; i < opened->devices.size(); ++i) {
+      auto remarked = remark_on(static_cast<XdpDevice&>(*opened->devices[i]), (*filters)->attached(i), opened->remarks);
+      if (!remarked) return at_place(std::move(remarked.error()));
     }
     DeviceRunOptions run;
     run.packets = parameters.packets;
     run.snap_bytes = static_cast<uint32_t>(parameters.snap_bytes);
     run.replicas = context.replicas;
-    run.close_admission = [redirections] { redirections->clear(); };
-    run.receives = [redirections](size_t device) {
-      return (*redirections)[device]->state() == ebpf::KernelFilterState::on;
-    };
+    run.filters = std::move(*filters);
     auto shared = std::make_shared<DeviceRun>(std::move(*opened), context.services.get<RunReport>(),
                                               context.services.get<RulesInForce>(), std::move(run));
     return StageFactory([shared](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
@@ -126,27 +123,25 @@ class AfXdp final {
     return failure(name + " carries no Ethernet frames, and AF_XDP gives nothing else", "capture with -i " + name);
   }
 
-  static Expected<std::unique_ptr<ebpf::KernelFilter>> redirect(const XdpDevice& device, ebpf::KernelMode mode,
-                                                                Diagnostics& remarks) {
-    auto attached = ebpf::KernelFilter::attach(device.name(), {}, {.mode = mode, .sockets = device.sockets()});
-    if (!attached) return tl::unexpected(as_diagnostic(attached.error()));
-    auto remarked = remark_on(device, **attached, remarks);
-    if (!remarked) return tl::unexpected(std::move(remarked.error()));
-    return std::move(*attached);
+  static Diagnostics placed(Diagnostics wrong, const Place& place) {
+    for (Diagnostic& one : wrong)
+      if (one.place == Place{}) one.place = place;
+    return wrong;
   }
 
-  static Expected<void> remark_on(const XdpDevice& device, const ebpf::KernelFilter& filter, Diagnostics& remarks) {
-    const bool generic = filter.mode() == ebpf::KernelMode::generic;
-    if (device.zero_copy() && generic)
-      return failure("the driver of " + device.name() + " shares memory, but runs no program: " + filter.why_generic(),
+  static Expected<void> remark_on(const XdpDevice& device, const KernelFilters::Attached& program,
+                                  Diagnostics& remarks) {
+    if (device.zero_copy() && program.generic)
+      return failure("the driver of " + device.name() + " shares memory, but runs no program: " + program.why_generic,
                      "set copy = \"copy\"");
     remarks.push_back({Severity::note,
                        {},
-                       "listening on " + device.name() + " through AF_XDP: " + ebpf::name_of(filter.mode()) +
-                           " mode, " + (device.zero_copy() ? "zero-copy" : "copying") + ", " +
-                           std::to_string(device.queues()) + (device.queues() == 1 ? " queue" : " queues"),
-                       filter.why_generic().empty() ? "" : "not native: " + filter.why_generic()});
-    if (!generic) return {};
+                       "listening on " + device.name() +
+                           " through AF_XDP: " + (program.generic ? "generic" : "native") + " mode, " +
+                           (device.zero_copy() ? "zero-copy" : "copying") + ", " + std::to_string(device.queues()) +
+                           (device.queues() == 1 ? " queue" : " queues"),
+                       program.why_generic.empty() ? "" : "not native: " + program.why_generic});
+    if (!program.generic) return {};
     // A generic program comes after the kernel has merged packets.
     if (const auto interface = find_interface(device.name()))
       if (const auto merging = merging_offloads(*interface); !merging.empty())

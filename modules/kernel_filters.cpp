@@ -59,8 +59,14 @@ void follow_files(std::shared_ptr<ebpf::KernelFilterGroup> group, const ModuleLi
 
 class AttachedFilters final : public KernelFilters {
  public:
-  AttachedFilters(std::shared_ptr<ebpf::KernelFilterGroup> group, std::shared_ptr<RunReport> report)
-      : group_(std::move(group)), report_(std::move(report)) {}
+  AttachedFilters(std::shared_ptr<ebpf::KernelFilterGroup> group, std::shared_ptr<RunReport> report, bool judging)
+      : group_(std::move(group)), report_(std::move(report)), judges_(judging ? kJudges : 0) {}
+
+  uint32_t judges() const noexcept override { return judges_; }
+  Attached attached(size_t interface) const override {
+    const ebpf::KernelFilter& filter = group_->filter(interface);
+    return {filter.mode() == ebpf::KernelMode::generic, filter.why_generic()};
+  }
 
   uint64_t take_removed() noexcept override { return group_->take_removed(); }
 
@@ -76,45 +82,64 @@ class AttachedFilters final : public KernelFilters {
   }
 
   bool lost() const noexcept override { return lost_.load(std::memory_order_relaxed); }
+  bool is_on(size_t interface) const noexcept override {
+    return group_->filter(interface).state() == ebpf::KernelFilterState::on;
+  }
+  void detach() override { group_->detach(); }
 
  private:
+  static constexpr uint32_t kJudges = 1;
+
   std::shared_ptr<ebpf::KernelFilterGroup> group_;
   std::shared_ptr<RunReport> report_;
+  const uint32_t judges_;
   std::atomic<bool> lost_{false};
 };
+
+void refuse_without_modules(ParameterBinder& binder, const char* name) {
+  if (binder.given(name))
+    binder.refuse(name, std::string(name) + " is for filters in the kernel, and there are none",
+                  "give kernel_filters = [\"NAME.bpf.o\"]");
+}
 
 }  // namespace
 
 void KernelFilterParameters::bind(ParameterBinder& binder) {
   binder.choice("role", role, {{"host", Role::host}, {"tap", Role::tap}},
                 "tap: nothing comes there but what is to be captured; host: this machine's own traffic, too");
+  bind_modules(binder);
+  binder.choice("kernel_mode", mode,
+                {{"automatic", Mode::automatic}, {"native", Mode::native}, {"generic", Mode::generic}},
+                "native: in the driver; generic: after it, with any driver; automatic: native if the driver can");
+  if (!binder.reading()) return;
+  if (!objects.empty() && role != Role::tap)
+    binder.refuse("kernel_filters", "what a filter removes in the kernel, this machine doesn't get either",
+                  "set role = \"tap\" if that is what the interface is; else use the stage xdp");
+  if (objects.empty()) refuse_without_modules(binder, "kernel_mode");
+}
+
+void KernelFilterParameters::bind_modules(ParameterBinder& binder) {
   binder.texts("kernel_filters", objects, "modules that judge in the kernel, in this order; where role = \"tap\"");
   binder.texts("kernel_ranges", lists.ranges,
                "privacy ranges for their maps, as CIDR[:either|both|source|destination]");
   binder.texts("kernel_files", lists.files, "files of such ranges, one a line");
   binder.texts("kernel_maps", lists.maps, "contents of their maps, as \"MAP: KEY = VALUE\"");
   binder.texts("kernel_map_files", lists.map_files, "files of such contents, one a line");
-  binder.choice("kernel_mode", mode,
-                {{"automatic", Mode::automatic}, {"native", Mode::native}, {"generic", Mode::generic}},
-                "native: in the driver; generic: after it, with any driver; automatic: native if the driver can");
   if (!binder.reading()) return;
   objects_place = binder.place_of("kernel_filters");
   lists.ranges_place = binder.place_of("kernel_ranges");
   lists.maps_place = binder.place_of("kernel_maps");
-  if (!objects.empty() && role != Role::tap)
-    binder.refuse("kernel_filters", "what a filter removes in the kernel, this machine doesn't get either",
-                  "set role = \"tap\" if that is what the interface is; else use the stage xdp");
-  for (const char* name : {"kernel_ranges", "kernel_files", "kernel_maps", "kernel_map_files", "kernel_mode"})
-    if (objects.empty() && binder.given(name))
-      binder.refuse(name, std::string(name) + " is for filters in the kernel, and there are none",
-                    "give kernel_filters = [\"NAME.bpf.o\"]");
+  for (const char* name : {"kernel_ranges", "kernel_files", "kernel_maps", "kernel_map_files"})
+    if (objects.empty()) refuse_without_modules(binder, name);
   for (const Diagnostic& wrong : check_ranges(lists.ranges, lists.ranges_place))
     binder.refuse("kernel_ranges", wrong.text, wrong.hint);
 }
 
 tl::expected<std::shared_ptr<KernelFilters>, Diagnostics> KernelFilters::attach(
-    const std::vector<std::string>& interfaces, const KernelFilterParameters& parameters, Services& services) {
-  if (parameters.objects.empty()) return nullptr;
+    const std::vector<std::string>& interfaces, const KernelFilterParameters& parameters, Services& services,
+    const std::vector<int>& sockets) {
+  const bool judging = !parameters.objects.empty();
+  if (!judging && sockets.empty()) return nullptr;
   if (std::find(interfaces.begin(), interfaces.end(), "any") != interfaces.end())
     return tl::unexpected(Diagnostics{{Severity::error, parameters.objects_place,
                                        "filters in the kernel are attached to interfaces by name, and `any` is none",
@@ -123,14 +148,17 @@ tl::expected<std::shared_ptr<KernelFilters>, Diagnostics> KernelFilters::attach(
   if (!contents) return tl::unexpected(contents.error());
   auto attached = ebpf::KernelFilterGroup::attach(interfaces, {.objects = parameters.objects,
                                                                .contents = {contents->ranges, contents->entries},
-                                                               .mode = mode_of(parameters.mode)});
+                                                               .mode = mode_of(parameters.mode),
+                                                               .sockets = sockets});
   if (!attached)
     return tl::unexpected(Diagnostics{diagnostic_of(attached.error(), *contents, parameters.objects_place)});
   const std::shared_ptr<ebpf::KernelFilterGroup> group = std::move(*attached);
   const auto report = services.get<RunReport>();
-  for (std::string& line : group->describe()) report->say({Severity::note, {}, std::move(line), ""});
-  follow_files(group, *contents, parameters, services);
-  return std::make_shared<AttachedFilters>(group, report);
+  if (judging) {
+    for (std::string& line : group->describe()) report->say({Severity::note, {}, std::move(line), ""});
+    follow_files(group, *contents, parameters, services);
+  }
+  return std::make_shared<AttachedFilters>(group, report, judging);
 }
 
 }  // namespace trama

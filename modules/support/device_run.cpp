@@ -44,6 +44,7 @@ uint64_t DeviceRun::reserve(uint64_t most) noexcept {
 DeviceLosses DeviceRun::take_losses() noexcept {
   DeviceLosses losses;
   for (const auto& device : devices_) losses += device->take_losses();
+  if (options_.filters) losses.removed_in_kernel += options_.filters->take_removed();
   return losses;
 }
 
@@ -54,9 +55,9 @@ DeviceLosses DeviceRun::take_last_losses() {
 
 void DeviceRun::look_after_devices() {
   const std::lock_guard lock(ending_);
-  if (admission_closed_ || !options_.receives) return;
+  if (admission_closed_ || !options_.filters) return;
   for (size_t device = 0; device < devices_.size(); ++device) {
-    if (is_gone_[device] || options_.receives(device)) continue;
+    if (is_gone_[device] || options_.filters->is_on(device)) continue;
     is_gone_[device] = true;
     report_->say({Severity::error, {}, devices_[device]->name() + " has ceased to receive", ""});
     gone_.fetch_add(1, std::memory_order_relaxed);
@@ -65,7 +66,7 @@ void DeviceRun::look_after_devices() {
 
 void DeviceRun::begin_end() {
   const std::lock_guard lock(ending_);
-  if (!admission_closed_ && options_.close_admission) options_.close_admission();
+  if (!admission_closed_ && options_.filters) options_.filters->detach();
   admission_closed_ = true;
 }
 

@@ -2,12 +2,12 @@
 // end.
 #pragma once
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "modules/support/kernel_filters.hpp"
 #include "modules/support/lent_batches.hpp"
 #include "modules/support/packet_device.hpp"
 #include "modules/support/rules.hpp"
@@ -21,8 +21,8 @@ struct DeviceRunOptions {
   uint16_t link_type = 1;
   int64_t longest_sleep_ns = 1'000'000;  // of a source whose devices can't wake it
   size_t replicas = 1;
-  std::function<void()> close_admission = {};        // what keeps devices from receiving on; called once
-  std::function<bool(size_t device)> receives = {};  // does it still? Not called any more after close_admission
+  // What brings packets from the kernel to the devices, one interface each; taken off when the run ends. Null: nothing.
+  std::shared_ptr<KernelFilters> filters = nullptr;
 };
 
 class DeviceRun {
@@ -40,11 +40,13 @@ class DeviceRun {
   uint64_t reserve(uint64_t most) noexcept;
   void give_back(uint64_t packets) noexcept { left_.fetch_add(packets, std::memory_order_relaxed); }
   void received(uint64_t packets, uint64_t bytes) noexcept { report_->progress(bytes, packets); }
+  uint32_t judges() const noexcept { return options_.filters ? options_.filters->judges() : 0; }
   RulesShare rules() const noexcept { return rules_->current(); }
   // Rules change in the order of the batches' numbers: a replica holds this while it takes both.
   std::mutex& handing_out() noexcept { return handing_out_; }
   uint32_t rules_id() const noexcept { return rules_->id(); }
-  DeviceLosses take_losses() noexcept;  // by one replica: what all devices have lost since the last call
+  // By one replica: what all devices have lost, and filters removed, since the last call.
+  DeviceLosses take_losses() noexcept;
   // By one replica, now and then. A device that has ceased to receive is told of, once.
   void look_after_devices();
   bool all_gone() const noexcept { return gone_.load(std::memory_order_relaxed) == devices_.size(); }

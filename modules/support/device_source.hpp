@@ -135,8 +135,9 @@ class DeviceSource final : public Stage<void, Batch> {
     batch_->tally.dropped_kernel = losses.kernel;
     batch_->tally.dropped_nic = losses.nic;
     batch_->tally.dropped_ring = losses.ring;
+    batch_->tally.removed_in_kernel = losses.removed_in_kernel;
     batch_->received_ns = now_ns;
-    batch_->judges = 0;
+    batch_->judges = run_->judges();
     batch_->synthetic = false;
     pushed_ns_ = now_ns;
     const std::lock_guard lock(run_->handing_out());

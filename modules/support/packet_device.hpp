@@ -62,13 +62,14 @@ class ReceiveQueue {
   virtual void arm() noexcept {}
 };
 
-// Frames lost before anybody could receive them.
+// Frames lost before anybody could receive them, and those that filters in the kernel have removed.
 struct DeviceLosses {
-  uint64_t kernel = 0, nic = 0, ring = 0;
+  uint64_t kernel = 0, nic = 0, ring = 0, removed_in_kernel = 0;
   DeviceLosses& operator+=(const DeviceLosses& other) {
     kernel += other.kernel;
     nic += other.nic;
     ring += other.ring;
+    removed_in_kernel += other.removed_in_kernel;
     return *this;
   }
   bool operator==(const DeviceLosses&) const = default;

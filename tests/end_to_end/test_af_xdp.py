@@ -202,6 +202,63 @@ class GenericAccounts(Accounts):
     MODE = 'generic'
 
 
+class Filters(XdpTest):
+    """Modules that judge in the kernel, on the hook that redirects what they pass."""
+    OBJECT = str(pathlib.Path(TRAMA).parent / 'filters' / 'privacy_ranges.bpf.o')
+
+    def start_with(self, *arguments, **parameters):
+        self.start('--no-anonymize', *arguments, kernel_filters=[self.OBJECT], **parameters)
+
+    def sources(self):
+        return sorted(source for *_, blob in support.blobs_in(self.out) for source, _ in support.open_blob(blob))
+
+    def test_what_they_remove_never_arrives(self):
+        for mode in ('native', 'generic'):
+            self.start_with(kernel_ranges=['0.0.0.0/29:source'], mode=mode)
+            self.assertIn(f'v1: filters in {mode} mode', self.said)
+            self.send(numbered(20))
+            summary = self.stop()
+            self.assertEqual((summary['packets']['seen'], summary['removed_in_kernel']), (12, 8))
+            self.assertEqual(self.sources(), list(range(8, 20)))
+            self.assertFalse(self.programs())
+
+    def test_tags_hide_nothing(self):
+        self.start_with(kernel_ranges=['10.0.0.0/8:either'])
+        packets = [ethernet(ipv4(0x0A000000 + i, 0xC0A80001), tags=tags)
+                   for tags in ([], [0x8100], [0x88A8, 0x8100]) for i in range(10)]
+        self.send(packets)
+        self.send(numbered(1, 0x0B000000))
+        summary = self.stop()
+        self.assertEqual((summary['packets']['counted'], summary['removed_in_kernel']), (1, 30))
+
+    def test_files_are_read_again(self):
+        ranges = self.write('ranges.txt', b'0.0.0.0/29:source\n')
+        self.start_with(kernel_files=[str(ranges)])
+        self.send(numbered(10))
+        ranges.write_text('0.0.0.8/31:source\n')
+        self.process.send_signal(signal.SIGUSR2)
+        while 'read again' not in self.said:
+            line = self.process.stderr.readline()
+            self.assertTrue(line, self.said)
+            self.said += line
+        self.send(numbered(10))
+        summary = self.stop()
+        self.assertEqual((summary['packets']['seen'], summary['removed_in_kernel']), (2 + 8, 8 + 2))
+
+    def test_a_flood(self):
+        """seen + dropped + removed is what was sent, while it is stopped."""
+        self.start_with(kernel_ranges=['0.0.0.0/22:source'], frames=2048)
+        sent = self.send(numbered(5000), times=4)
+        self.stop(code=None)
+        summary = self.summary
+        self.assertEqual(summary['packets']['seen'] + sum(summary['dropped'].values()) + summary['removed_in_kernel'], sent)
+        self.assertEqual(summary['removed_in_kernel'], 4 * 1024)
+
+    def test_modules_that_are_not_there(self):
+        self.refused(['missing.bpf.o'], kernel_filters=['missing.bpf.o'])
+        self.refused(['kernel_ranges', 'kernel_filters = ["NAME.bpf.o"]'], kernel_ranges=['10.0.0.0/8'])
+
+
 class Interface(XdpTest):
     """The interface, and who else uses it."""
 

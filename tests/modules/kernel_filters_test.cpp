@@ -139,7 +139,7 @@ TEST_F(KernelFiltersOnATap, FollowTheirFiles) {
   ASSERT_TRUE(filters) << filters.error()[0].text;
   const auto rules = services_.get<RulesInForce>();
   const auto inputs = services_.get<FilterInputs>();
-  EXPECT_EQ(rules->judges(), KernelFilters::kJudges);
+  EXPECT_EQ(rules->judges(), (*filters)->judges());
   test::FrameSocket wire("wire0"), behind("tap0");
   const auto removed = [&] {
     for (const uint32_t source : {kInside, kInside, kOutside}) wire.send(ethernet_ipv4_packet(source, 1));

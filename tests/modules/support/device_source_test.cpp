@@ -24,6 +24,23 @@ using testing::ElementsAre;
 
 constexpr uint64_t kSeed = 20250214;
 
+// What stands in the kernel in front of the devices.
+struct FakeFilters final : KernelFilters {
+  uint32_t judges() const noexcept override { return 4; }
+  Attached attached(size_t) const override { return {false, ""}; }
+  uint64_t take_removed() noexcept override { return std::exchange(removed, 0); }
+  void look() override {}
+  bool lost() const noexcept override { return false; }
+  bool is_on(size_t) const noexcept override { return on; }
+  void detach() override {
+    ++detached;
+    removed += removed_meanwhile;
+  }
+  uint64_t removed = 0, removed_meanwhile = 0;
+  size_t detached = 0;
+  bool on = true;
+};
+
 // What the test gives the source, through the services.
 struct FakeSetup {
   std::vector<std::unique_ptr<FakeDevice>> devices;
@@ -66,7 +83,7 @@ class DeviceSourceTest : public testing::Test {
         "fake", "",
         HarnessOptions{.sizes = {.batch_items = 8, .window_items = 64}, .credits = credits, .registry = &registry_});
     auto setup = harness_->services().get<FakeSetup>();
-    options.close_admission = [this] { ++closed_; };
+    options.filters = filters_;
     setup->options = options;
     for (size_t i = 0; i < devices; ++i) {
       setup->devices.push_back(std::make_unique<FakeDevice>("fake" + std::to_string(i), queues));
@@ -88,7 +105,7 @@ class DeviceSourceTest : public testing::Test {
 
   Registry registry_;
   std::vector<FakeDevice*> devices_;
-  size_t closed_ = 0;
+  const std::shared_ptr<FakeFilters> filters_ = std::make_shared<FakeFilters>();
   std::unique_ptr<StageHarness<void, PacketBatch>> harness_;
 };
 
@@ -167,13 +184,39 @@ TEST_F(DeviceSourceTest, HandsOutWhatWaitedWhenItWasToldToStop) {
   EXPECT_LE(packets, 24u);
   EXPECT_EQ(lost, 5u);
   EXPECT_TRUE(harness_->ended());
-  EXPECT_EQ(closed_, 1u);
+  EXPECT_EQ(filters_->detached, 1u);
   const auto inputs = harness_->services().get<RunReport>()->inputs();
   ASSERT_EQ(inputs.size(), 1u);
   EXPECT_EQ(inputs[0].name, "fake0");
   EXPECT_EQ(inputs[0].packets, packets);
   EXPECT_EQ(inputs[0].bytes, packets * ethernet_ipv4_packet(1, 2).size());
   EXPECT_EQ(inputs[0].status, InputStatus::ok);
+}
+
+TEST_F(DeviceSourceTest, TellsWhatFiltersInTheKernelHaveRemoved) {
+  harness();
+  filters_->removed = 3;
+  arrive(5);
+  uint64_t removed = 0;
+  PacketBatch* batch = harness_->next();
+  ASSERT_NE(batch, nullptr);
+  EXPECT_EQ(batch->judges, 4u);
+  removed += batch->tally.removed_in_kernel;
+  filters_->removed_meanwhile = 2;  // until they are off
+  harness_->finish();
+  while ((batch = harness_->next()) != nullptr) removed += batch->tally.removed_in_kernel;
+  EXPECT_TRUE(harness_->ended());
+  EXPECT_EQ(removed, 5u);
+}
+
+TEST_F(DeviceSourceTest, EndsWhenNothingBringsPacketsAnyMore) {
+  harness();
+  ASSERT_TRUE(harness_->start().empty());
+  filters_->on = false;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!harness_->ended() && std::chrono::steady_clock::now() < until) harness_->next();
+  ASSERT_TRUE(harness_->ended());
+  EXPECT_EQ(harness_->services().get<RunReport>()->inputs().at(0).status, InputStatus::unreadable);
 }
 
 TEST_F(DeviceSourceTest, WaitsAtTheEndForFramesThatAreOut) {
