@@ -12,6 +12,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "ebpf/object.hpp"
@@ -82,6 +83,7 @@ struct Execution {
   // values of map i.
   uint64_t writable_maps = 0;
   bool packet_writable = false;
+  bool clears_stack = false;  // all of it, before each packet: looks_anywhere_on_the_stack() (ebpf/verifier.hpp)
 
   int32_t step_limit = kDefaultSteps;
   uint32_t random_state = 1;  // xorshift32, never 0
@@ -106,6 +108,7 @@ struct Execution {
     fault = Fault::none;
     tail_calls = 0;
     events_used = 0;
+    if (clears_stack) std::memset(stack, 0, sizeof stack);
   }
 };
 static_assert(std::is_standard_layout_v<Execution>);

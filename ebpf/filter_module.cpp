@@ -102,6 +102,7 @@ FilterReplica::FilterReplica(const FilterModule& module, uint32_t replica, uint3
   const Properties& properties = module.properties();
   execution_->writable_maps = properties.own_written_maps | properties.counting_maps | properties.written_maps;
   execution_->packet_writable = module.needs_copy();
+  execution_->clears_stack = looks_anywhere_on_the_stack(module.object(), module.analysis());
   if (module.needs_copy()) copy_.resize(size_t{kHeadroomBytes} + most_bytes);
 }
 

@@ -14,13 +14,6 @@ JitOperand operand_of(const bpf_insn& instruction) {
                                      : JitOperand::of_immediate(instruction.imm);
 }
 
-// Where it is that a program may look for bytes is known to the helper alone.
-bool takes_memory(const HelperInfo& helper) {
-  return std::any_of(helper.arguments.begin(), helper.arguments.end(), [](Argument argument) {
-    return argument == Argument::memory_read || argument == Argument::memory_write;
-  });
-}
-
 }  // namespace
 
 JitTranslator::JitTranslator(const Object& object, const Analysis& analysis, const Maps& maps, JitTarget& target)
@@ -28,7 +21,9 @@ JitTranslator::JitTranslator(const Object& object, const Analysis& analysis, con
       analysis_(analysis),
       maps_(maps),
       target_(target),
-      clear_all_frames_(looks_anywhere_on_the_stack()),
+      // Frames that are cleared only where their own function may read what it hasn't written are not as the
+      // interpreter leaves them.
+      clear_all_frames_(looks_anywhere_on_the_stack(object, analysis)),
       enter_(target.label()),
       fault_(target.label()),
       tail_table_(target.label()) {
@@ -36,26 +31,6 @@ JitTranslator::JitTranslator(const Object& object, const Analysis& analysis, con
     programs_.push_back(target.label());
     tails_.push_back(target.label());
   }
-}
-
-// Frames that are cleared only where their own function may read what it hasn't written are not as the interpreter
-// leaves them. An access that may go anywhere on the stack could see that.
-bool JitTranslator::looks_anywhere_on_the_stack() const {
-  for (size_t program = 0; program < object_.programs.size(); ++program) {
-    const std::vector<bpf_insn>& code = object_.programs[program].code;
-    for (size_t at = 0; at < code.size(); ++at) {
-      const InstructionFacts& fact = analysis_.programs[program].instructions[at];
-      if (!fact.reached) continue;
-      const HelperInfo* const helper = is_helper_call(code[at]) ? find_helper(code[at].imm) : nullptr;
-      const bool takes_key = helper && helper->arguments[1] == Argument::key;
-      const bool takes_value = helper && helper->arguments[2] == Argument::value;
-      if (helper && (takes_memory(*helper) || (takes_key && !fact.key_proven) || (takes_value && !fact.value_proven)))
-        return true;
-      const Region region = region_of(fact.base);
-      if (fact.base != Base::unset && !fact.proven && (region == Region::any || region == Region::stack)) return true;
-    }
-  }
-  return false;
 }
 
 void JitTranslator::translate() {

@@ -50,7 +50,6 @@ class JitTranslator {
 
   // A label where the program stops at this instruction; Fault::none: the reason is known already.
   Label stop(uint32_t at, Fault fault);
-  bool looks_anywhere_on_the_stack() const;
 
   const Object& object_;
   const Analysis& analysis_;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "ebpf/dataflow.hpp"
+#include "ebpf/helpers.hpp"
+#include "ebpf/instruction.hpp"
 #include "ebpf/program_shape.hpp"
 
 namespace trama::ebpf {
@@ -44,6 +46,24 @@ Expected<void> check_stack(const ProgramShape& shape, const Facts& facts) {
                        "the functions that call this one, which makes a tail call, need 256 bytes of stack or more");
   }
   return {};
+}
+
+// Where it is that a program may look for bytes is known to the helper alone.
+bool takes_memory(const HelperInfo& helper) {
+  return std::any_of(helper.arguments.begin(), helper.arguments.end(), [](Argument argument) {
+    return argument == Argument::memory_read || argument == Argument::memory_write;
+  });
+}
+
+bool looks_anywhere_on_the_stack(const bpf_insn& instruction, const InstructionFacts& fact) {
+  if (!fact.reached) return false;
+  const HelperInfo* const helper = is_helper_call(instruction) ? find_helper(instruction.imm) : nullptr;
+  const bool takes_key = helper && helper->arguments[1] == Argument::key;
+  const bool takes_value = helper && helper->arguments[2] == Argument::value;
+  if (helper && (takes_memory(*helper) || (takes_key && !fact.key_proven) || (takes_value && !fact.value_proven)))
+    return true;
+  const Region region = region_of(fact.base);
+  return fact.base != Base::unset && !fact.proven && (region == Region::any || region == Region::stack);
 }
 
 }  // namespace
@@ -108,6 +128,15 @@ std::string Properties::why_serial() const {
   add_reason(reads_own_counters(), "decides by what it wrote to a map per CPU");
   add_reason(emits_events, "puts out events or traces");
   return reasons;
+}
+
+bool looks_anywhere_on_the_stack(const Object& object, const Analysis& analysis) {
+  for (size_t program = 0; program < object.programs.size(); ++program) {
+    const std::vector<bpf_insn>& code = object.programs[program].code;
+    for (size_t at = 0; at < code.size(); ++at)
+      if (looks_anywhere_on_the_stack(code[at], analysis.programs[program].instructions[at])) return true;
+  }
+  return false;
 }
 
 Region region_of(Base base) noexcept {

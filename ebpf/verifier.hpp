@@ -116,6 +116,10 @@ struct Analysis {
 };
 Expected<Analysis> analyze(const Object& object);
 
+// An access that isn't proven may go anywhere on the stack, also where no function of this packet has been: what earlier
+// packets left there must be gone.
+bool looks_anywhere_on_the_stack(const Object& object, const Analysis& analysis);
+
 // What executing an instruction takes from Execution::steps_left: 0 for most; for a jump backward (taken or not) the
 // instructions it goes back over, for a call the length of the function called. The program is stopped in front of the
 // instruction that makes steps_left negative. A tail call costs 1 (tail_call() takes it). So `step_limit` bounds the

@@ -70,6 +70,28 @@ TEST(ShippedModules, LoadAreProvenAndRunInParallel) {
   }
 }
 
+// Reads a byte beyond its own frame, at a distance that only the packet's length tells, and leaves another there.
+TEST(FilterModule, WhatAPacketLeftOnTheStackIsGone) {
+  const auto code = Assembler()
+                        .load(BPF_W, 2, 1, 0)
+                        .load(BPF_W, 3, 1, 4)
+                        .alu(BPF_SUB, 3, 2)
+                        .mov(4, 10)
+                        .alu(BPF_ADD, 4, 3)
+                        .load(BPF_B, 5, 4, 0)
+                        .store_imm(BPF_B, 4, 0, 1)
+                        .mov_imm(0, XDP_PASS)
+                        .alu(BPF_SUB, 0, 5)
+                        .exit()
+                        .code();
+  for (const Engine engine : {Engine::interpreter, Engine::automatic}) {
+    auto module = FilterModule::make(object_of({code}), {.engine = engine});
+    ASSERT_TRUE(module) << describe(module.error());
+    Judge judge(*module);
+    for (int packet = 0; packet < 3; ++packet) EXPECT_EQ(judge(frame(1, 2)), Decision::pass);
+  }
+}
+
 struct RangeCase {
   const char* range;
   uint32_t source, destination;
