@@ -116,8 +116,8 @@ struct Analysis {
 };
 Expected<Analysis> analyze(const Object& object);
 
-// An access that isn't proven may go anywhere on the stack, also where no function of this packet has been: what earlier
-// packets left there must be gone.
+// An access that isn't proven may go anywhere on the stack, also where no function of this packet has been: what
+// earlier packets left there must be gone.
 bool looks_anywhere_on_the_stack(const Object& object, const Analysis& analysis);
 
 // What executing an instruction takes from Execution::steps_left: 0 for most; for a jump backward (taken or not) the
