@@ -8,7 +8,8 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 add_library(trama_options INTERFACE)
 target_include_directories(trama_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(trama_options INTERFACE TRAMA_VERSION="${PROJECT_VERSION}")
-# GCC is the judge of warnings; clang, which builds the fuzz targets and means more by some of them, only says its own.
+# GCC is the judge of warnings; clang, which builds what the sanitizers watch in half the time and means more by some of
+# them, only says its own.
 target_compile_options(trama_options INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor
                        $<$<CXX_COMPILER_ID:GNU>:-Werror> $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -41,10 +42,29 @@ if(TRAMA_SANITIZE)
   endif()
 endif()
 
-# What runs once a run (command line, graph files, JSON) and not for each packet: instrumented, it takes three times as
-# long to optimize as it will ever run.
+# With sanitizers everything is compiled again, and a third of that is reading the same headers. Not in the builds that
+# are installed: there a file that forgets to include something is to be noticed.
+if(TRAMA_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_precompile_headers(trama_options INTERFACE
+    <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <filesystem> <functional> <map> <memory> <mutex> <optional>
+    <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <tl/expected.hpp>)
+endif()
+
+# What runs once a run (command line, graph files, JSON, eBPF objects) and not for each packet: instrumented, it takes
+# three times as long to optimize as it will ever run.
 if(TRAMA_SANITIZE)
   set(TRAMA_SETUP_OPTIMIZATION -O0)
 else()
   set(TRAMA_SETUP_OPTIMIZATION "")
 endif()
+# Files that are set-up, in a library that mostly isn't.
+function(trama_setup_files)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${TRAMA_SETUP_OPTIMIZATION}" SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+# A library that mostly is set-up, but for the files that are named.
+function(trama_setup_library target)
+  if(TRAMA_SANITIZE AND NOT TRAMA_FUZZ)  # fuzz targets want every execution that they can get
+    target_compile_options(${target} PRIVATE -O0)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()

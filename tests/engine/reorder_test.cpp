@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/sanitizers.hpp"
 #include "tests/engine/pipeline.hpp"
 
 namespace trama {
@@ -52,7 +53,7 @@ TEST(Reorder, AnyOrderThatCreditsAllowBecomesThatOfTheNumbers) {
   }
 }
 
-#if !defined(NDEBUG) && !defined(__SANITIZE_THREAD__)
+#if !defined(NDEBUG) && !TRAMA_THREAD_SANITIZER
 TEST(ReorderDeathTest, ANumberBeyondTheCreditsIsOurMistake) {
   Message message;
   message.seq = 2;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 
+#include "engine/sanitizers.hpp"
 #include "tests/engine/pipeline.hpp"
 #include "tests/engine/small_stages.hpp"
 #include "tests/support/long_tests.hpp"
@@ -266,7 +267,7 @@ TEST(Runtime, IsDestroyedUnrunWithoutALeak) {
   Pipeline pipeline(setup);
 }
 
-#if !defined(NDEBUG) && !defined(__SANITIZE_THREAD__)
+#if !defined(NDEBUG) && !TRAMA_THREAD_SANITIZER
 // Once what follows is pushed, its number may end, and the next one would find no buffer.
 class WrongOrder final : public Stage<Numbers, Chosen> {
  public:

@@ -15,7 +15,7 @@ thread_local bool counted_thread = false;
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+#if !TRAMA_ADDRESS_SANITIZER && !TRAMA_THREAD_SANITIZER && defined(__GLIBC__)
 // The GNU C library's own names of its allocator: what a program defines under the usual names is used by all of it,
 // operator new and the library itself included.
 extern "C" {

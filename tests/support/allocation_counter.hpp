@@ -3,10 +3,12 @@
 #pragma once
 #include <cstddef>
 
+#include "engine/sanitizers.hpp"
+
 namespace trama::test {
 
 inline constexpr bool kCountsAllocations =
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#if TRAMA_ADDRESS_SANITIZER || TRAMA_THREAD_SANITIZER || !defined(__GLIBC__)
     false;
 #else
     true;

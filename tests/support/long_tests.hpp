@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "engine/sanitizers.hpp"
+
 namespace trama {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TRAMA_THREAD_SANITIZER || TRAMA_ADDRESS_SANITIZER
 inline constexpr uint64_t kSanitizerFactor = 4;
 #else
 inline constexpr uint64_t kSanitizerFactor = 1;
