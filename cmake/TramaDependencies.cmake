@@ -34,7 +34,7 @@ add_library(trama_zmq INTERFACE)
 target_include_directories(trama_zmq SYSTEM INTERFACE ${ZMQ_INCLUDE})
 target_link_libraries(trama_zmq INTERFACE ${ZMQ_LIBRARY})
 
-# Libraries of live sources that not every machine has: AUTO builds the source where its library is, ON insists on it.
+# Libraries of live sources and streams that not every machine has: AUTO builds what needs one where it is, ON insists.
 # A function, so that what is found stays with the one who asked.
 function(trama_optional_library option prefix package)
   set(${option} AUTO CACHE STRING "Build what needs ${package}: AUTO, ON or OFF")
@@ -52,3 +52,4 @@ endfunction()
 include(GNUInstallDirs)
 trama_optional_library(TRAMA_DPDK DPDK libdpdk)
 trama_optional_library(TRAMA_AF_XDP XDP libxdp)
+trama_optional_library(TRAMA_NATS NATS libnats)

@@ -37,6 +37,7 @@ constexpr Verb kVerbs[] = {
     {"top", "[--socket PATH]", "watch a running engine", top_verb},
     {"ctl", "REQUEST ...", "ask a running engine: exclude, reload, rotate-key, flush, stop", ctl_verb},
     {"subscribe", "URL", "print or save a matrix stream", subscribe_verb},
+    {"relay", "URL --to URL", "take a matrix stream once, and serve it to many", relay_verb},
     {"doctor", "", "what this machine can do, and what is missing", doctor_verb},
 };
 

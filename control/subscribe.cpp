@@ -1,18 +1,15 @@
 // trama subscribe: prints or saves a matrix stream.
 #include <poll.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <optional>
 
+#include "control/stream_following.hpp"
 #include "control/subscribe_output.hpp"
 #include "control/terminal.hpp"
 #include "control/verbs.hpp"
-#include "libclient/formats/file_bytes.hpp"
+#include "libclient/formats/stream_url.hpp"
 #include "libclient/subscriber.hpp"
-#include "modules/support/stream_keys.hpp"
 
 namespace trama {
 namespace {
@@ -29,26 +26,6 @@ struct Wanted {
   std::optional<std::string> directory;
   std::optional<uint64_t> count, windows_per_archive;
   std::optional<double> timeout_s;
-};
-
-// SIGINT and SIGTERM end the stream as its end would.
-class EndSignals {
- public:
-  EndSignals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
-    pthread_sigmask(SIG_BLOCK, &set, &before_);
-    descriptor_ = FileDescriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~EndSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  EndSignals(const EndSignals&) = delete;
-  EndSignals& operator=(const EndSignals&) = delete;
-  int descriptor() const { return descriptor_.get(); }
-
- private:
-  sigset_t before_;
-  FileDescriptor descriptor_;
 };
 
 class Follower {
@@ -81,7 +58,7 @@ class Follower {
         break;
       } else if (!noted && !subscriber_.connected() && now - waiting_since > kUntilNote) {
         noted = true;
-        print_note("waiting for a publisher at " + wanted_.url +
+        print_note("waiting for a publisher at " + shown_stream_url(wanted_.url) +
                    "; one that asks for keys doesn't answer those it doesn't know");
       }
     }
@@ -123,7 +100,7 @@ class Follower {
     if (!output_.finish()) return kFailed;
     const StreamCounts counts = subscriber_.counts();
     if (timed_out_ && counts.windows == 0) {
-      print_error("no window came from " + wanted_.url);
+      print_error("no window came from " + shown_stream_url(wanted_.url));
       return kFailed;
     }
     const bool lossy = counts.missed > 0 || counts.damaged > 0;
@@ -141,30 +118,18 @@ class Follower {
   bool timed_out_ = false;
 };
 
-Expected<void> take_keys(const std::optional<std::string>& publisher, const std::optional<std::string>& own,
-                         SubscriberKeys& keys) {
-  if (!publisher && !own) return {};
-  if (!publisher || !own) return failure("--publisher-key and --stream-key go together");
-  auto open_key = load_stream_public(*publisher);
-  if (!open_key) return tl::unexpected(std::move(open_key.error()));
-  auto secret = load_stream_secret(*own);
-  if (!secret) return tl::unexpected(std::move(secret.error()));
-  keys = {std::move(*open_key), std::move(*secret)};
-  return {};
-}
-
 }  // namespace
 
 int subscribe_verb(const Arguments& arguments) {
   Wanted wanted;
   std::vector<std::string> urls;
-  std::optional<uint64_t> number, last, since_ns, ahead;
-  std::optional<std::string> publisher_key, stream_key;
+  FollowingOptions following;
   bool no_follow = false, drop = false, past_end = false;
   CommandLine line(
       "subscribe URL [--json] [-w DIR] [--count N] [--timeout S]",
       "Prints or saves a matrix stream: a line for each window as it comes. A URL is that of a publisher,\n"
-      "trama+tcp://HOST:PORT/STREAM or trama+ipc://PATH, or a folder of archives, file:///FOLDER.\n"
+      "trama+tcp://HOST:PORT/STREAM or trama+ipc://PATH, of a subject of a NATS server,\n"
+      "nats://HOST:PORT/SUBJECT or nats+tls://, or a folder of archives, file:///FOLDER.\n"
       "Ends with status 3 when windows were missed.",
       "  trama subscribe trama+tcp://127.0.0.1:7801/roof\n"
       "  trama subscribe --json --last 10 trama+ipc:///run/trama/roof.sock | jq .n_links\n"
@@ -174,34 +139,21 @@ int subscribe_verb(const Arguments& arguments) {
   line.integer("--windows-per-archive", wanted.windows_per_archive, 1, 1u << 20, "N", "of -w (64)");
   line.integer("--count", wanted.count, 1, UINT64_MAX, "N", "end after so many windows");
   line.seconds("--timeout", wanted.timeout_s, "end when no window has come for so many seconds");
-  line.integer("--number", number, 0, UINT64_MAX, "N", "begin with this window of the run (with the next one)");
-  line.integer("--last", last, 1, UINT64_MAX, "N", "begin with the last N windows that are there");
-  line.integer("--since", since_ns, 0, INT64_MAX, "NS", "begin with packets of this time, nanoseconds since the epoch");
   line.flag("--no-follow", no_follow, "of a folder: from its first window to its last, then end");
   line.flag("--past-end", past_end, "wait for the publisher's next run when one has ended");
   line.flag("--drop", drop, "drop windows here when they come too fast, the oldest first");
-  line.integer("--ahead", ahead, 1, 256, "N", "windows that may wait here (8)");
-  line.text("--publisher-key", publisher_key, "FILE", "the publisher's public key, for encrypted streams");
-  line.text("--stream-key", stream_key, "FILE", "the secret key of this subscriber (`trama key curve FILE`)");
+  following.add_to(line);
   line.flag("-q,--quiet", wanted.quiet, "no notes");
   line.words(urls, "URL", 1, 1);
   if (const auto ended = line.ends(arguments)) return *ended;
-  if (number.has_value() + last.has_value() + since_ns.has_value() > 1)
-    return print_error("--number, --last and --since exclude each other"), kMisused;
-
   wanted.url = urls[0];
   SubscribeOptions& options = wanted.options;
   // Nothing comes behind the end of a folder that isn't followed.
   if (no_follow) options.start = StartKind::number, options.start_at = 0;
-  if (number) options.start = StartKind::number, options.start_at = *number;
-  if (last) options.start = StartKind::last, options.start_at = *last;
-  if (since_ns) options.start = StartKind::time, options.start_at = *since_ns;
   options.follow = !no_follow;
   options.past_end = past_end;
   options.overflow = drop ? Overflow::drop : Overflow::wait;
-  options.ahead = ahead.value_or(options.ahead);
-  if (const auto taken = take_keys(publisher_key, stream_key, options.keys); !taken)
-    return print(taken.error()), kMisused;
+  if (const auto fine = following.apply_to(options); !fine) return print(fine.error()), kMisused;
   if (wanted.directory)
     if (const auto usable = check_output_folder(*wanted.directory); !usable) return print(usable.error()), kMisused;
   const EndSignals signals;  // before the subscriber's thread, which then has them blocked too

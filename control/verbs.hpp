@@ -18,6 +18,7 @@ int status_verb(const Arguments& arguments);
 int top_verb(const Arguments& arguments);
 int ctl_verb(const Arguments& arguments);
 int subscribe_verb(const Arguments& arguments);
+int relay_verb(const Arguments& arguments);
 int doctor_verb(const Arguments& arguments);
 
 }  // namespace trama

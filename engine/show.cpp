@@ -56,12 +56,23 @@ std::string without_keys(const std::string& line) {
   return result;
 }
 
+// A URL may have a user and a password in it. The last `@` counts, should the password have one.
+std::string without_logins(const std::string& line) {
+  std::string result = line;
+  for (size_t at = 0; (at = result.find("://", at)) != std::string::npos; at += 3) {
+    const size_t login = at + 3, end = std::min(result.find_first_of(" \"'", login), result.size());
+    const size_t sign = std::string_view(result).substr(0, end).rfind('@');
+    if (sign != std::string::npos && sign >= login) result.replace(login, sign - login, "\u2026");
+  }
+  return result;
+}
+
 // The line that the diagnostic is about, as it may be seen; empty when there is none.
 std::string shown_line(const Place& place, const SourceLines& source) {
   if (place.file != source.file || place.line < 1 || static_cast<size_t>(place.line) > source.lines.size()) return "";
   const std::string& line = source.lines[static_cast<size_t>(place.line) - 1];
   const bool text = is_utf8(line) && line.find('\0') == std::string::npos;
-  return text ? shortened(without_keys(line)) : "";
+  return text ? shortened(without_keys(without_logins(line))) : "";
 }
 
 const char* word(Severity severity) {

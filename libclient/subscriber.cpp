@@ -33,6 +33,7 @@ struct Subscriber::State {
   // True when `result` is what next() gives.
   bool take(StreamItem item, Next& result);
   bool take_window(StreamItem item, Next& result);
+  void take_tail(StreamItem item);
 
   const uint64_t max_links;
   StreamQueue queue;
@@ -40,6 +41,7 @@ struct Subscriber::State {
   TransportCounts transport_counts;
   StreamCounts counts;
   VerdictCounts tail;
+  std::optional<WindowInfo> untaken_tail;
   std::unique_ptr<Transport> transport;  // goes first: it uses the queue
 };
 
@@ -50,6 +52,10 @@ FormatExpected<Subscriber> Subscriber::open(std::string_view url, const Subscrib
   auto state = std::make_unique<State>(options);
   if (parsed->way == StreamUrl::Way::file) {
     auto transport = follow_folder(*parsed, options, state->queue, state->transport_counts);
+    if (!transport) return tl::unexpected(std::move(transport.error()));
+    state->transport = std::move(*transport);
+  } else if (parsed->way == StreamUrl::Way::nats) {
+    auto transport = follow_nats(*parsed, options, state->queue, state->transport_counts);
     if (!transport) return tl::unexpected(std::move(transport.error()));
     state->transport = std::move(*transport);
   } else {
@@ -81,7 +87,7 @@ bool Subscriber::State::take(StreamItem item, Next& result) {
     case StreamItem::Kind::tail:
       gaps.pass(item.number);
       gaps.leave_out(item.go_on);
-      tail += item.info.verdicts;
+      take_tail(std::move(item));
       return false;
     case StreamItem::Kind::end: break;
     case StreamItem::Kind::error: break;
@@ -92,6 +98,13 @@ bool Subscriber::State::take(StreamItem item, Next& result) {
   result.error = std::move(item.error);
   counts.missed += result.missed;
   return true;
+}
+
+void Subscriber::State::take_tail(StreamItem item) {
+  tail += item.info.verdicts;
+  if (untaken_tail && untaken_tail->run == item.info.run) item.info.verdicts += untaken_tail->verdicts;
+  untaken_tail = std::move(item.info);
+  untaken_tail->seq = item.number;
 }
 
 bool Subscriber::State::take_window(StreamItem item, Next& result) {
@@ -122,6 +135,7 @@ StreamCounts Subscriber::counts() const {
 }
 
 const VerdictCounts& Subscriber::tail() const { return state_->tail; }
+std::optional<WindowInfo> Subscriber::take_tail() { return std::exchange(state_->untaken_tail, std::nullopt); }
 bool Subscriber::connected() const { return state_->transport_counts.connected.load(std::memory_order_relaxed); }
 
 }  // namespace trama

@@ -35,6 +35,14 @@ struct SubscriberKeys {
   std::string secret;     // of this subscriber
 };
 
+// Files for NATS servers that want more than a name (docs/streams.md); names of those that aren't needed stay empty.
+struct NatsFiles {
+  std::string ca;                // certificates of the authorities that the server's must be of; PEM
+  std::string certificate, key;  // of this subscriber; PEM
+  std::string credentials;       // as NATS' tools make them
+  std::string login;             // USER:PASSWORD, or a token
+};
+
 struct SubscribeOptions {
   StartKind start = StartKind::live;
   uint64_t start_at = 0;  // the window's number, how many of the last windows, or the time
@@ -47,6 +55,7 @@ struct SubscribeOptions {
   uint64_t max_bytes = uint64_t{64} << 20;  // longer messages end the connection
   uint64_t max_links = uint64_t{1} << 26;   // windows with more are refused
   SubscriberKeys keys;
+  NatsFiles nats;
 };
 
 enum class Outcome {
@@ -91,6 +100,9 @@ class Subscriber {
   StreamCounts counts() const;
   // Verdicts of what arrived after the last window of the runs that have ended.
   const VerdictCounts& tail() const;
+  // The tail that came since the last call, for those who send it on: its number, run (0 from archives) and so on. Of
+  // several of a run it is the last, with the verdicts of all.
+  std::optional<WindowInfo> take_tail();
   bool connected() const;  // a publisher is there now; always for a folder
 
  private:

@@ -11,6 +11,7 @@
 #include "engine/registry.hpp"
 #include "engine/side_thread.hpp"
 #include "modules/messages.hpp"
+#include "modules/support/archive_log.hpp"
 #include "modules/support/archive_writer.hpp"
 #include "modules/support/matrix_encodings.hpp"
 #include "modules/support/run_identity.hpp"
@@ -35,6 +36,7 @@ struct Surroundings {
   std::shared_ptr<RunIdentity> identity;
   std::shared_ptr<RunReport> report;
   std::shared_ptr<WindowLog> windows;
+  std::shared_ptr<ArchiveLog> archives;
 };
 
 class Archive final : public Stage<SerializedMatrix, Nothing> {
@@ -62,7 +64,9 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     if (const auto writer = services.get<MatrixEncodings>()->other_than(MatrixEncoding::blob))
       return failure("`" + writer->stage + "` writes compact matrices, but `" + context.name + "` takes blobs",
                      "take `encoding` out: what readers of archives open are blobs", writer->place);
-    const Surroundings surroundings{services.get<RunIdentity>(), services.get<RunReport>(), services.get<WindowLog>()};
+    const Surroundings surroundings{services.get<RunIdentity>(), services.get<RunReport>(), services.get<WindowLog>(),
+                                    services.get<ArchiveLog>()};
+    surroundings.archives->expect();
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Archive>(parameters, surroundings, replica);
     });
@@ -96,7 +100,14 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
       note(failure(std::string("an archive can't be written on: ") + error.what(), "", {directory_, 0}));
     }
     if (window) output->release(window);
-    for (const auto& path : writer_.take_finished()) around_.report->archive_ended(path.string());
+    note_finished();
+  }
+
+  void note_finished() {
+    for (const auto& path : writer_.take_finished()) {
+      around_.archives->finished(path);
+      around_.report->archive_ended(path.string());
+    }
   }
 
   void write(const SerializedMatrix& window) {
@@ -112,6 +123,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
     }
     around_.windows->describe(window.seq, {window.closed_by, window.first_ns, window.last_ns, window.links, {}, {}});
     if (!failed_) note(writer_.append(header_of(window), entry_of(window), {window.blob, window.bytes}));
+    if (!failed_) around_.archives->wrote(writer_.part(), window.seq, window.last_ns);
     if (failed_) around_.report->window_lost();
   }
 

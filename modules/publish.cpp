@@ -4,22 +4,29 @@
 //   [stages.publish]
 //   url = "trama+tcp://127.0.0.1:7801/roof"
 //   queue = 16                     # windows kept for subscribers that are slow, or come late
+//   replay = true                  # and older ones from the archives that this run writes
 //   server_key_file = "roof.curve" # for other machines: with keys, or insecure = true
 //   clients_file = "clients.txt"
+//
+// or, over a NATS server that stores them:
+//
+//   url = "nats://127.0.0.1:4222/trama.roof"
+//   queue = 64                     # windows that wait while the server is away
 //
 // A sink of SerializedMatrix, in order, blobs and compact matrices alike. It holds nobody up: windows that come while
 // its slots are taken pass it by, a subscriber that is slow loses windows of its own, and all of them are told which.
 // Sending is done by a thread behind the stage. docs/streams.md
 #include <poll.h>
-#include <sys/resource.h>
 
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
+#include "modules/support/archive_log.hpp"
+#include "modules/support/nats_publisher.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
 #include "modules/support/run_start.hpp"
 #include "modules/support/stream_keys.hpp"
-#include "modules/support/stream_publisher.hpp"
+#include "modules/support/stream_outlet.hpp"
 #include "modules/support/stream_thread.hpp"
 #include "modules/support/window_facts.hpp"
 
@@ -49,24 +56,40 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
  public:
   struct Parameters {
     std::string url, sensor, server_key_file, clients_file;
-    uint64_t queue = 16, subscribers = 64, max_bytes = 64u << 20;
-    double linger = 2;
-    bool insecure = false;
+    std::string mirror, credentials_file, login_file, ca_file, certificate_file, certificate_key_file;
+    uint64_t queue = 16, subscribers = 64, max_bytes = 64u << 20, store_bytes = uint64_t{4} << 30;
+    double linger = 2, store_age = 86400;
+    bool insecure = false, replay = false;
     void bind(ParameterBinder& binder) {
-      binder.text("url", url, "where to listen: trama+tcp://HOST:PORT/STREAM or trama+ipc://PATH");
+      binder.text("url", url,
+                  "where to listen: trama+tcp://HOST:PORT/STREAM or trama+ipc://PATH; or a NATS server, "
+                  "nats://HOST:PORT/SUBJECT or nats+tls://");
       binder.text("sensor", sensor, "name of this observer, for the envelopes");
       binder.integer("queue", queue, 1, 4096, "windows kept for subscribers that are slow or come late");
       binder.integer("subscribers", subscribers, 1, 4096, "the most subscribers at a time");
       binder.integer("max_bytes", max_bytes, 1024, uint64_t{2} << 30, "longer envelopes are not sent");
       binder.seconds("linger", linger, 0, 3600, "at the end: the longest wait for subscribers to take what is left");
+      binder.flag("replay", replay, "read windows that have left the queue from the archives that this run writes");
       binder.flag("insecure", insecure, "let other machines listen without keys and encryption");
       binder.text("server_key_file", server_key_file, "secret key of this publisher; subscribers then need keys, too");
       binder.text("clients_file", clients_file, "public keys of those who may subscribe, one a line");
+      binder.integer("store_bytes", store_bytes, 1u << 20, uint64_t{1} << 60, "of NATS: older windows go beyond them");
+      binder.seconds("store_age", store_age, 1, 1e9, "of NATS: older windows go");
+      binder.text("mirror", mirror, "of NATS: a JetStream domain that keeps a copy, as a hub does of a leaf node");
+      binder.text("credentials_file", credentials_file, "of NATS: as its tools make them");
+      binder.text("login_file", login_file, "of NATS: USER:PASSWORD, or a token");
+      binder.text("ca_file", ca_file, "of nats+tls: certificates of the authorities that the server's must be of");
+      binder.text("certificate_file", certificate_file, "of nats+tls: of this publisher");
+      binder.text("certificate_key_file", certificate_key_file, "of nats+tls: its key");
       if (binder.reading()) check(binder);
     }
 
+    Expected<MakeOutlet> open_nats(const StreamUrl& way) const;
+    Expected<MakeOutlet> open_stream(const StreamUrl& way, Services& services) const;
+
    private:
     void check(ParameterBinder& binder) const;
+    void check_way(const StreamUrl& way, ParameterBinder& binder) const;
   };
   static constexpr StageInfo kInfo{.kind = "publish",
                                    .summary = "sends finished windows to subscribers",
@@ -74,38 +97,25 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
                                    .may_lose = 8};
 
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
-    StreamConfig config;
-    config.queue = parameters.queue;
-    config.subscribers = parameters.subscribers;
-    config.max_bytes = parameters.max_bytes;
-    if (!parameters.server_key_file.empty()) {
-      auto keys = load_stream_keys(parameters.server_key_file, parameters.clients_file);
-      if (!keys) return tl::unexpected(std::move(keys.error()));
-      config.keys = std::move(*keys);
-    }
-    // Whoever connects takes a descriptor, also before it has said anything: leave some for archives.
-    if (rlimit files{}; getrlimit(RLIMIT_NOFILE, &files) == 0) {
-      files.rlim_cur = files.rlim_max;
-      setrlimit(RLIMIT_NOFILE, &files);
-    }
-    // Opened here, with the privileges that a port may need; what is in the way is said before the first packet.
-    auto listener = StreamListener::open(parse_stream_url(parameters.url).value());
-    if (!listener) return tl::unexpected(std::move(listener.error()));
-    const auto shared = std::make_shared<StreamListener>(std::move(*listener));
+    // Opened here, with the privileges that a port or a key file may need; what is in the way is said before the first
+    // packet.
+    const StreamUrl way = parse_stream_url(parameters.url).value();
+    auto opened =
+        way.way == StreamUrl::Way::nats ? parameters.open_nats(way) : parameters.open_stream(way, context.services);
+    if (!opened) return tl::unexpected(std::move(opened.error()));
+    const MakeOutlet outlet = std::move(*opened);
     Services& services = context.services;
     const Surroundings around{services.get<RunIdentity>(), services.get<RunReport>(), services.get<RunStart>()};
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Publish>(parameters, config, std::move(*shared), around, replica);
+      return std::make_unique<Publish>(parameters, outlet, around, replica);
     });
   }
-  Publish(const Parameters& parameters, StreamConfig config, StreamListener listener, Surroundings around,
-          const ReplicaContext& context)
+  Publish(const Parameters& parameters, MakeOutlet make_outlet, Surroundings around, const ReplicaContext& context)
       : sensor_(parameters.sensor),
         window_packets_(context.sizes.window_items),
         linger_ms_(static_cast<int>(parameters.linger * 1e3)),
-        config_(std::move(config)),
         around_(std::move(around)),
-        listener_(std::move(listener)),
+        make_outlet_(std::move(make_outlet)),
         thread_(context, {[this](SerializedMatrix* window, OutputBase* output) { take(*window, *output); },
                           [this](int wake_fd) { serve(wake_fd); }, [this] { finish(); }}) {}
 
@@ -120,39 +130,31 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
   void take(SerializedMatrix& window, OutputBase& output) {
     guard([&] {
       if (window.skip || window.bytes > 0) {
-        if (!publisher().publish(envelope_of(window))) say_too_long();
+        if (!outlet().publish(envelope_of(window))) say_too_long();
       } else {
-        publisher().pass(window.seq);
+        outlet().pass(window.seq);
       }
     });
     output.release(&window);
   }
   void serve(int wake_fd) {
-    if (around_.start->begun()) guard([&] { publisher().serve(wake_fd); });
+    if (around_.start->begun()) guard([&] { outlet().serve(wake_fd); });
     pollfd event{wake_fd, POLLIN, 0};
     if (failed_) poll(&event, 1, -1);
     if (!around_.start->begun()) poll(&event, 1, kLookMs);
   }
   void finish() {
-    if (!publisher_) return;  // the run never began
-    guard([&] { publisher_->finish(linger_ms_); });
+    if (!outlet_) return;  // the run never began
+    guard([&] { outlet_->finish(linger_ms_); });
     if (failed_) return;
-    const StreamTotals& totals = publisher_->totals();
-    if (totals.joined == 0) return;
-    around_.report->say({Severity::note,
-                         {},
-                         std::to_string(totals.joined) + " subscribed, and were sent " + std::to_string(totals.sent) +
-                             " windows in all; slow ones lost " + std::to_string(totals.lost),
-                         ""});
+    if (auto account = outlet_->account()) around_.report->say(std::move(*account));
   }
 
-  StreamPublisher& publisher() {
-    if (publisher_) return *publisher_;
-    const std::string url = listener_.url.text();
-    publisher_.emplace(config_, std::move(listener_));
-    config_.keys = {};  // the publisher has them
-    around_.report->say({Severity::note, {}, "publishing at " + url, ""});
-    return *publisher_;
+  WindowOutlet& outlet() {
+    if (!outlet_)
+      outlet_ =
+          std::exchange(make_outlet_, {})([report = around_.report](Diagnostic said) { report->say(std::move(said)); });
+    return *outlet_;
   }
 
   // What the texts of the envelope point into lives as long as the window, or until the next call.
@@ -206,14 +208,41 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
   const std::string sensor_;
   const uint64_t window_packets_;
   const int linger_ms_;
-  StreamConfig config_;
   const Surroundings around_;
-  StreamListener listener_;  // until there is a publisher
-  std::optional<StreamPublisher> publisher_;
+  MakeOutlet make_outlet_;  // until there is an outlet
+  std::unique_ptr<WindowOutlet> outlet_;
   ExclusionsDigest digest_;
   bool failed_ = false, said_too_long_ = false;
   StreamThread<SerializedMatrix> thread_;  // last: it uses all of the above
 };
+
+Expected<MakeOutlet> Publish::Parameters::open_stream(const StreamUrl& way, Services& services) const {
+  StreamConfig config;
+  config.queue = queue;
+  config.subscribers = subscribers;
+  config.max_bytes = max_bytes;
+  config.sensor = sensor;
+  if (replay) config.archives = services.get<ArchiveLog>();
+  if (!server_key_file.empty()) {
+    auto keys = load_stream_keys(server_key_file, clients_file);
+    if (!keys) return tl::unexpected(std::move(keys.error()));
+    config.keys = std::move(*keys);
+  }
+  raise_descriptor_limit();  // subscribers should leave some for archives
+  return open_stream_outlet(config, way);
+}
+
+Expected<MakeOutlet> Publish::Parameters::open_nats(const StreamUrl& way) const {
+  NatsConfig config;
+  config.url = way;
+  config.queue = queue;
+  config.max_bytes = max_bytes;
+  config.store = {store_bytes, static_cast<int64_t>(store_age * 1e9), mirror};
+  auto access = NatsAccess::load(ca_file, certificate_file, certificate_key_file, credentials_file, login_file);
+  if (!access) return failure(std::move(access.error().text), std::move(access.error().hint));
+  config.access = std::move(*access);
+  return open_nats_outlet(config);
+}
 
 void Publish::Parameters::check(ParameterBinder& binder) const {
   const auto parsed = parse_stream_url(url);
@@ -227,7 +256,32 @@ void Publish::Parameters::check(ParameterBinder& binder) const {
     return binder.refuse(server_key_file.empty() ? "server_key_file" : "clients_file",
                          "server_key_file and clients_file go together",
                          "the one is this publisher's key, the other says who may subscribe");
-  if (parsed->stays_on_machine() || insecure || !server_key_file.empty()) return;
+  check_way(*parsed, binder);
+}
+
+// What belongs to the one kind of URL and not to the other, and what others could listen to.
+void Publish::Parameters::check_way(const StreamUrl& way, ParameterBinder& binder) const {
+  const bool nats = way.way == StreamUrl::Way::nats;
+  const std::pair<const char*, bool> of_nats[] = {{"mirror", !mirror.empty()},
+                                                  {"credentials_file", !credentials_file.empty()},
+                                                  {"login_file", !login_file.empty()},
+                                                  {"ca_file", !ca_file.empty()},
+                                                  {"certificate_file", !certificate_file.empty()},
+                                                  {"certificate_key_file", !certificate_key_file.empty()}};
+  const std::pair<const char*, bool> of_others[] = {{"server_key_file", !server_key_file.empty()}, {"replay", replay}};
+  for (const auto& [name, given] : of_nats)
+    if (given && !nats)
+      return binder.refuse(name, std::string(name) + " belongs to nats:// and nats+tls://", "leave it out");
+  for (const auto& [name, given] : of_others)
+    if (given && nats)
+      return binder.refuse(name,
+                           std::string(name) + " is not for a NATS server, which lets people in and stores by itself",
+                           "leave it out");
+  if (way.stays_on_machine() || insecure || way.encrypted || !server_key_file.empty()) return;
+  if (nats)
+    return binder.refuse(
+        "url", "the way to that NATS server is not encrypted",
+        "use nats+tls://, or a leaf node on this machine (control/nats/leaf.conf), or say insecure = true");
   binder.refuse("url", "other machines can listen there, and neither keys nor encryption are asked for",
                 "set server_key_file and clients_file (`trama key curve FILE` makes keys), listen at 127.0.0.1, or say "
                 "insecure = true");

@@ -35,6 +35,7 @@ libsystemd-dev                 # says to systemd that a run is ready, alive and 
 prometheus-cpp-dev             # metrics of a running engine
 libzmq3-dev                    # ZeroMQ: matrix streams
 cppzmq-dev                     # ZeroMQ for C++
+libnats-dev                    # matrix streams over NATS; Trama can be built without it
 libxdp-dev                     # the source af_xdp; Trama can be built without it
 libdpdk-dev                    # the source dpdk, with all drivers; Trama can be built without it
 linux-libc-dev                 # headers that eBPF filters include
@@ -43,12 +44,17 @@ libnl-route-3-dev              # what interfaces have lost
 libgtest-dev                   # tests
 libgmock-dev                   # tests
 libbenchmark-dev               # benchmarks
+pybind11-dev                   # the Python package; Trama can be built without it
+python3-dev                    # the Python package
 python3                        # end-to-end tests
 python3-numpy                  # end-to-end tests
 python3-suitesparse-graphblas  # end-to-end tests: an independent reader of every blob
+mypy                           # checks the types of the Python package
 gnuplot-nox                    # draws the figures of `trama bench --plot`
+nats-server                    # tests of streams over NATS; they start their own
 iproute2                       # end-to-end tests: interfaces of their own
 ethtool                        # end-to-end tests: offloads of these interfaces
+faketime                       # end-to-end tests: a clock that is set
 libarchive-tools               # end-to-end tests: bsdtar lists our archives
 tshark                         # end-to-end tests: judges random captures beside us
 xz-utils                       # tests of compressed captures
@@ -56,6 +62,8 @@ zstd                           # tests of compressed captures
 valgrind                       # tests: counts the kernels' instructions
 g++-aarch64-linux-gnu          # the arm64 preset; its libraries come by scripts/arm64-sysroot.sh
 qemu-user-static               # the arm64 preset: runs its programs
+dpkg-dev                       # Debian packages: what they depend on is read from their programs
+file                           # Debian packages: which of their files are programs
 clang                          # eBPF filters, fuzz targets
 libclang-rt-14-dev             # fuzz targets: libFuzzer
 clang-format                   # the format check
@@ -68,8 +76,9 @@ if [ "${1:-}" = --list ]; then
   exit
 fi
 if [ "${1:-}" = --list-libraries ]; then
-  # clang's is a part of the compiler; DPDK's brings 190 packages along, and its source can be left out.
-  packages | grep -e '-dev$' | grep -v -e '^libclang' -e '^libdpdk'
+  # clang's is a part of the compiler; DPDK's brings 190 packages along, and its source can be left out, as Python's
+  # package can.
+  packages | grep -e '-dev$' | grep -v -e '^libclang' -e '^libdpdk' -e '^pybind11' -e '^python3' -e '^dpkg'
   exit
 fi
 

@@ -2,6 +2,7 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -11,7 +12,10 @@ namespace trama {
 namespace {
 
 constexpr std::string_view kTcp = "trama+tcp://", kIpc = "trama+ipc://", kFile = "file://";
-constexpr const char* kForms = "trama+tcp://HOST:PORT/STREAM, trama+ipc://PATH or file:///FOLDER";
+constexpr std::string_view kNats = "nats://", kNatsTls = "nats+tls://";
+constexpr const char* kForms =
+    "trama+tcp://HOST:PORT/STREAM, trama+ipc://PATH, nats://HOST:PORT/SUBJECT, nats+tls:// or file:///FOLDER";
+constexpr uint16_t kNatsPort = 4222;
 
 bool is_control(char letter) { return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F; }
 
@@ -38,11 +42,9 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   return result;
 }
 
-FormatExpected<StreamUrl> parse_tcp(std::string_view rest) {
+// HOST:PORT
+FormatExpected<StreamUrl> parse_place(std::string_view place) {
   StreamUrl url;
-  const size_t slash = rest.find('/');
-  if (slash != std::string_view::npos) url.stream = rest.substr(slash + 1);
-  std::string_view place = rest.substr(0, slash);
   const size_t colon = place.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == place.size())
     return format_failure("a URL without a port", "as in trama+tcp://127.0.0.1:7801/roof");
@@ -56,9 +58,80 @@ FormatExpected<StreamUrl> parse_tcp(std::string_view rest) {
   if (place.empty() || (!bracketed && place.find(':') != std::string_view::npos))
     return format_failure("the host of a URL is missing, or an IPv6 address without brackets",
                           "as in trama+tcp://[::1]:7801/roof");
-  if (url.stream.size() > kMostNoteText) return format_failure("the name of a stream is longer than 255 bytes");
   url.host = place;
   return url;
+}
+
+FormatExpected<StreamUrl> parse_tcp(std::string_view rest) {
+  const size_t slash = rest.find('/');
+  auto url = parse_place(rest.substr(0, slash));
+  if (!url || slash == std::string_view::npos) return url;
+  url->stream = rest.substr(slash + 1);
+  if (url->stream.size() > kMostNoteText) return format_failure("the name of a stream is longer than 255 bytes");
+  return url;
+}
+
+// Tokens with dots between them. No wildcards: a stream is one.
+bool is_subject(std::string_view text) {
+  if (text.empty() || text.front() == '$' || text.front() == '.' || text.back() == '.') return false;
+  return text.find("..") == std::string_view::npos && text.find_first_of(" *>/?#&%") == std::string_view::npos;
+}
+
+// One part of the folder that JetStream keeps a stream in.
+bool is_store_name(std::string_view text) { return is_subject(text) && text.find('.') == std::string_view::npos; }
+
+FormatExpected<void> parse_nats_options(std::string_view rest, StreamUrl& url) {
+  while (!rest.empty()) {
+    const std::string_view option = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), option.size() + 1));
+    const bool store = option.starts_with("store="), domain = option.starts_with("domain=");
+    if (!store && !domain) return format_failure("behind the `?` of a NATS URL is neither store=NAME nor domain=NAME");
+    const std::string_view name = option.substr(option.find('=') + 1);
+    if (!is_store_name(name))
+      return format_failure("the name of a store or a domain is no name", "letters, digits, - and _");
+    (store ? url.store : url.domain) = name;
+  }
+  return {};
+}
+
+FormatExpected<StreamUrl> parse_nats(std::string_view rest, bool encrypted) {
+  const char* const form = "as in nats://127.0.0.1:4222/trama.roof";
+  const size_t slash = rest.find('/');
+  std::string_view place = rest.substr(0, slash), tail;
+  if (slash != std::string_view::npos) tail = rest.substr(slash + 1);
+  StreamUrl who;
+  if (const size_t at = place.rfind('@'); at != std::string_view::npos) {
+    const std::string_view login = place.substr(0, at);
+    const size_t colon = std::min(login.size(), login.find(':'));
+    auto user = percent_decoded(login.substr(0, colon));
+    auto password = percent_decoded(login.substr(std::min(login.size(), colon + 1)));
+    if (!user || !password || user->empty())
+      return format_failure("the user or password of a URL is badly written", "write %40 for an `@`, %3A for a `:`");
+    who.user = std::move(*user);
+    who.password = std::move(*password);
+    place.remove_prefix(at + 1);
+  }
+  const bool has_port = place.find(':') != std::string_view::npos && (place.front() != '[' || place.back() != ']');
+  auto url = parse_place(has_port ? std::string(place) : std::string(place) + ":" + std::to_string(kNatsPort));
+  if (!url) return url;
+  url->way = StreamUrl::Way::nats;
+  url->encrypted = encrypted;
+  url->user = std::move(who.user);
+  url->password = std::move(who.password);
+  url->stream = tail.substr(0, tail.find('?'));
+  if (url->port == 0) return format_failure("the port of a NATS URL is 0", form);
+  if (!is_subject(url->stream)) return format_failure("a NATS URL ends in a subject, without wildcards", form);
+  if (url->stream.size() > kMostNoteText) return format_failure("the name of a stream is longer than 255 bytes");
+  tail.remove_prefix(std::min(tail.size(), url->stream.size() + 1));
+  if (auto fine = parse_nats_options(tail, *url); !fine) return tl::unexpected(std::move(fine.error()));
+  return url;
+}
+
+std::string nats_options(const StreamUrl& url) {
+  std::string text;
+  if (!url.store.empty()) text += "?store=" + url.store;
+  if (!url.domain.empty()) text += (text.empty() ? "?domain=" : "&domain=") + url.domain;
+  return text;
 }
 
 FormatExpected<StreamUrl> parse_ipc(std::string_view rest) {
@@ -96,14 +169,18 @@ std::string StreamUrl::text() const {
   switch (way) {
     case Way::ipc: return std::string(kIpc) + path;
     case Way::file: return std::string(kFile) + path;
-    case Way::tcp: break;
+    case Way::tcp:
+    case Way::nats: break;
   }
   const std::string written = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  if (way == Way::nats)
+    return std::string(encrypted ? kNatsTls : kNats) + written + ":" + std::to_string(port) + "/" + stream +
+           nats_options(*this);
   return std::string(kTcp) + written + ":" + std::to_string(port) + (stream.empty() ? "" : "/" + stream);
 }
 
 bool StreamUrl::stays_on_machine() const {
-  if (way != Way::tcp) return true;
+  if (way == Way::ipc || way == Way::file) return true;
   if (host == "localhost" || host == "::1") return true;
   // 127.0.0.0/8 by its digits: a name that begins so must not pass.
   return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos;
@@ -115,9 +192,16 @@ FormatExpected<StreamUrl> parse_stream_url(std::string_view text) {
   if (text.starts_with(kTcp)) return parse_tcp(text.substr(kTcp.size()));
   if (text.starts_with(kIpc)) return parse_ipc(text.substr(kIpc.size()));
   if (text.starts_with(kFile)) return parse_file(text.substr(kFile.size()));
-  if (text.starts_with("nats://") || text.starts_with("nats+tls://"))
-    return format_failure("streams over NATS are not in this version", std::string("there is ") + kForms);
+  if (text.starts_with(kNats)) return parse_nats(text.substr(kNats.size()), false);
+  if (text.starts_with(kNatsTls)) return parse_nats(text.substr(kNatsTls.size()), true);
   return format_failure("not the URL of a stream", std::string("it is ") + kForms);
+}
+
+std::string shown_stream_url(std::string_view text) {
+  const size_t at = text.rfind('@'), scheme = text.find("://");
+  if (!text.starts_with("nats") || at == std::string_view::npos || scheme == std::string_view::npos || at < scheme)
+    return std::string(text);
+  return std::string(text.substr(0, scheme + 3)) + std::string(text.substr(at + 1));
 }
 
 }  // namespace trama

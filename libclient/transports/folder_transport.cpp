@@ -1,5 +1,6 @@
 // file://: the archives in a folder as a stream, in the order of their names, which is that of time; new ones as they
-// appear. Archives without a manifest are no stream: nobody knows the numbers of their windows.
+// appear. Or one archive, which has an end. Archives without a manifest are no stream: nobody knows the numbers of
+// their windows.
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -64,6 +65,7 @@ class FolderTransport final : public Transport {
         options_(options),
         queue_(queue),
         counts_(counts),
+        is_folder_(fs::is_directory(folder_)),
         changes_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
     if (changes_) inotify_add_watch(changes_.get(), folder_.c_str(), IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE);
     // Looked at here, so that what appears once the subscriber is there is not taken for something older.
@@ -75,6 +77,7 @@ class FolderTransport final : public Transport {
 
  private:
   void work();
+  std::vector<fs::path> archives() const;
   std::vector<Archive> look();
   void find_start(std::vector<Archive>& archives);
   bool read(const Archive& archive);
@@ -87,6 +90,7 @@ class FolderTransport final : public Transport {
   const SubscribeOptions options_;
   StreamQueue& queue_;
   TransportCounts& counts_;
+  const bool is_folder_;  // or an archive
   FileDescriptor changes_;
   std::set<std::string> known_;  // names that were looked at
   std::vector<Archive> found_;   // before the start
@@ -102,7 +106,7 @@ void FolderTransport::work() {
     for (std::vector<Archive> archives = std::move(found_);; archives = look()) {
       for (const Archive& archive : archives)
         if (!read(archive)) return;
-      if (!options_.follow) break;
+      if (!options_.follow || !is_folder_) break;
       wait();
       if (queue_.closed()) return;
     }
@@ -117,13 +121,20 @@ void FolderTransport::work() {
   }
 }
 
-// The archives that weren't there before. Throws when the folder can't be read.
-std::vector<Archive> FolderTransport::look() {
+// Throws when the folder can't be read.
+std::vector<fs::path> FolderTransport::archives() const {
+  if (!is_folder_) return {folder_};
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder_))
-    if (entry.path().extension() == ".tar" && known_.insert(entry.path().filename().string()).second)
-      paths.push_back(entry.path());
+    if (entry.path().extension() == ".tar") paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// Those that weren't there before.
+std::vector<Archive> FolderTransport::look() {
+  std::vector<fs::path> paths = archives();
+  std::erase_if(paths, [&](const fs::path& path) { return !known_.insert(path.filename().string()).second; });
   std::vector<Archive> archives;
   for (fs::path& path : paths) {
     const auto manifest = load_manifest_of(path);
@@ -221,8 +232,9 @@ void FolderTransport::wait() {
 FormatExpected<std::unique_ptr<Transport>> follow_folder(const StreamUrl& url, const SubscribeOptions& options,
                                                          StreamQueue& queue, TransportCounts& counts) {
   std::error_code error;
-  if (!fs::is_directory(url.path, error))
-    return format_failure(url.path + ": not a folder", "a file URL names the folder that archives are in");
+  if (!fs::is_directory(url.path, error) && !fs::is_regular_file(url.path, error))
+    return format_failure(url.path + ": neither a folder nor a file",
+                          "a file URL names the folder that archives are in, or an archive");
   return std::make_unique<FolderTransport>(url.path, options, queue, counts);
 }
 

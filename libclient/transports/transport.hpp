@@ -28,5 +28,8 @@ std::unique_ptr<Transport> follow_publisher(const StreamUrl& url, const Subscrib
 // Error: not a folder that can be read.
 FormatExpected<std::unique_ptr<Transport>> follow_folder(const StreamUrl& url, const SubscribeOptions& options,
                                                          StreamQueue& queue, TransportCounts& counts);
+// Error: a file that can't be used, a build without NATS.
+FormatExpected<std::unique_ptr<Transport>> follow_nats(const StreamUrl& url, const SubscribeOptions& options,
+                                                       StreamQueue& queue, TransportCounts& counts);
 
 }  // namespace trama

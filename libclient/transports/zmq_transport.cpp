@@ -170,11 +170,10 @@ ZmqTransport::After ZmqTransport::hear_note(const StreamNote& note) {
   item.number = note.number;
   switch (note.kind) {
     case NoteKind::begin:
-      begun_ = true;
-      pause_ = kFirstPause;
+      // Once more when a relay goes over to another run.
+      if (!std::exchange(begun_, true)) counts_.sessions.fetch_add(1, std::memory_order_relaxed);
       next_ = run_ == note.run ? std::max(next_, note.number) : note.number;
       run_ = note.run;
-      counts_.sessions.fetch_add(1, std::memory_order_relaxed);
       counts_.connected.store(true, std::memory_order_relaxed);
       item.kind = StreamItem::Kind::begin;
       put(std::move(item));
@@ -182,6 +181,7 @@ ZmqTransport::After ZmqTransport::hear_note(const StreamNote& note) {
     case NoteKind::heartbeat:
     case NoteKind::end:
       if (!begun_ || note.run != run_) return After::again;
+      pause_ = note.kind == NoteKind::heartbeat ? kFirstPause : pause_;
       if (note.kind == NoteKind::end && !options_.past_end) {
         item.kind = StreamItem::Kind::end;
         put(std::move(item));
@@ -215,6 +215,7 @@ void ZmqTransport::hear_window(zmq::message_t message) {
     counts_.damaged.fetch_add(1, std::memory_order_relaxed);
     return;
   }
+  pause_ = kFirstPause;  // not for `begin` alone: the next message may be too long for us again and again
   StreamItem item;
   item.info = window_info(*envelope);
   next_ = std::max(next_, envelope->seq + 1);

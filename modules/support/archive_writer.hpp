@@ -45,6 +45,9 @@ class ArchiveWriter {
   // Ends the archive at hand, if any. `tail`: what was seen after the last window.
   Expected<void> finish(const VerdictCounts& tail);
 
+  // The archive at hand, as it is called while it is being written; empty when there is none.
+  const std::filesystem::path& part() const { return part_; }
+
   // Archives finished since the last call, with their folder.
   std::vector<std::filesystem::path> take_finished() { return std::exchange(finished_, {}); }
 

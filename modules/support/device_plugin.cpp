@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -19,6 +20,13 @@ std::string find_plugin(const char* file) {
   return "";
 }
 
+// As cmake/TramaPackages.cmake calls it: trama-af-xdp has trama-af_xdp.so.
+std::string package_of(const char* file) {
+  std::string name = fs::path(file).stem();
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
 }  // namespace
 
 Expected<const void*> load_device_plugin(const PluginSource& source) {
@@ -26,7 +34,9 @@ Expected<const void*> load_device_plugin(const PluginSource& source) {
   const std::string path = find_plugin(source.file);
   if (path.empty())
     return failure("this Trama was built without " + library,
-                   "sudo apt-get install " + std::string(source.build_package) + ", then scripts/build.sh");
+                   "sudo apt-get install " + std::string(source.build_package) +
+                       ", then scripts/build.sh; Trama's packages have it in one of its own, " +
+                       package_of(source.file));
   // Never unloaded: drivers keep threads, and the runtime destructors of its thread-local objects.
   void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!opened) {

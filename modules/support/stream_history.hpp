@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
+
+#include "libclient/formats/envelope.hpp"
 
 namespace trama {
 
@@ -14,6 +17,16 @@ struct StreamFrame {
   std::shared_ptr<const uint8_t[]> bytes;
   size_t size = 0;
 };
+
+// No bytes: it would be longer than `max_bytes`, a text of it is too long, or memory is short.
+inline StreamFrame make_frame(const Envelope& envelope, uint64_t max_bytes) {
+  StreamFrame frame;
+  frame.size = envelope_bytes(envelope);
+  std::shared_ptr<uint8_t[]> bytes;
+  if (frame.size <= max_bytes) bytes.reset(new (std::nothrow) uint8_t[frame.size]);
+  if (bytes && write_envelope(envelope, {bytes.get(), frame.size}) == frame.size) frame.bytes = std::move(bytes);
+  return frame;
+}
 
 struct KeptWindow {
   uint64_t seq = 0;
@@ -33,10 +46,17 @@ class StreamHistory {
     if (windows_.size() > most_) windows_.pop_front();
   }
 
-  // This number has no window that anybody can get.
-  void pass(uint64_t seq) { next_ = seq + 1; }
+  // The numbers below this one have no windows that come later.
+  void pass_below(uint64_t seq) { next_ = std::max(next_, seq); }
+  // Another run, whose first window has this number or a later one.
+  void restart(uint64_t seq) {
+    windows_.clear();
+    next_ = seq;
+  }
 
   uint64_t next() const { return next_; }  // the least number that may still come
+  uint64_t oldest() const { return windows_.empty() ? next_ : windows_.front().seq; }  // that is kept; else next()
+  size_t size() const { return windows_.size(); }
 
   // The first kept window with this number or a later one; null: there is none yet.
   const KeptWindow* at_or_after(uint64_t seq) const {

@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -84,6 +85,13 @@ Expected<StreamListener> listen_at_port(StreamUrl url) {
 
 Expected<StreamListener> StreamListener::open(StreamUrl url) {
   return url.way == StreamUrl::Way::ipc ? listen_at_path(std::move(url)) : listen_at_port(std::move(url));
+}
+
+void raise_descriptor_limit() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 }  // namespace trama

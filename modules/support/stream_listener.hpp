@@ -16,4 +16,7 @@ struct StreamListener {
   static Expected<StreamListener> open(StreamUrl url);
 };
 
+// Whoever connects takes a descriptor, also before it has said anything: as many as this process may have.
+void raise_descriptor_limit();
+
 }  // namespace trama

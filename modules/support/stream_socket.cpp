@@ -60,18 +60,18 @@ void StreamSocket::use(const StreamKeys& keys) {
   router_.set(zmq::sockopt::curve_secretkey, keys.secret);
 }
 
-bool StreamSocket::wait(int wake_fd, int timeout_ms) {
-  std::array<zmq::pollitem_t, 3> items{{{nullptr, wake_fd, ZMQ_POLLIN, 0},
+void StreamSocket::wait(int wake_fd, int other_fd, int timeout_ms) {
+  std::array<zmq::pollitem_t, 4> items{{{nullptr, wake_fd, ZMQ_POLLIN, 0},
+                                        {nullptr, other_fd, ZMQ_POLLIN, 0},
                                         {router_.handle(), 0, ZMQ_POLLIN, 0},
                                         {admissions_.handle(), 0, ZMQ_POLLIN, 0}}};
-  const size_t used = admissions_.handle() == nullptr ? 2 : 3;
+  const size_t used = admissions_.handle() == nullptr ? 3 : 4;
   try {
     zmq::poll(items.data(), used, std::chrono::milliseconds(timeout_ms));
   } catch (const zmq::error_t& error) {
     if (error.num() != EINTR) throw;
   }
-  if ((items[2].revents & ZMQ_POLLIN) != 0) admit();
-  return (items[0].revents & ZMQ_POLLIN) != 0;
+  if ((items[3].revents & ZMQ_POLLIN) != 0) admit();
 }
 
 void StreamSocket::each(const std::function<void(const std::string&, std::span<const uint8_t>)>& hear) {

@@ -24,8 +24,8 @@ class StreamSocket final : public StreamSender {
   StreamSocket(StreamListener listener, const StreamKeys& keys);
   ~StreamSocket() override;
 
-  // Waits until somebody has said something, `wake_fd` is readable, or the time is over. True for `wake_fd`.
-  bool wait(int wake_fd, int timeout_ms);
+  // Waits until somebody has said something, one of the descriptors (or -1) is readable, or the time is over.
+  void wait(int wake_fd, int other_fd, int timeout_ms);
   // Everything that was said since.
   void each(const std::function<void(const std::string& peer, std::span<const uint8_t> bytes)>& hear);
 

@@ -6,9 +6,29 @@
 
 namespace trama {
 
-StreamSubscribers::StreamSubscribers(StreamLimits limits, uint64_t run, const StreamHistory& history,
-                                     StreamSender& sender)
-    : limits_(std::move(limits)), run_(run), history_(history), sender_(sender) {}
+StreamSubscribers::StreamSubscribers(StreamLimits limits, const StreamHistory& history, StreamSender& sender,
+                                     StreamArchive* archive)
+    : limits_(std::move(limits)), history_(history), sender_(sender), archive_(archive) {}
+
+void StreamSubscribers::begin_run(uint64_t run) {
+  run_ = run;
+  forget_if([&](const std::string& peer, Subscriber& subscriber) {
+    if (!subscriber.begun) return start(peer, subscriber) == Sent::gone;
+    subscriber.place = history_.next();
+    subscriber.ticket = 0;
+    // One that can't be told now would take windows of this run for damaged ones: it has to come again.
+    return tell(peer, subscriber, NoteKind::begin) != Sent::done;
+  });
+}
+
+void StreamSubscribers::leave_run() {
+  advance();
+  forget_if([&](const std::string& peer, Subscriber& subscriber) {
+    if (!subscriber.begun) return false;
+    go_on_from(subscriber, history_.next());
+    return tell(peer, subscriber, NoteKind::heartbeat) == Sent::gone;
+  });
+}
 
 void StreamSubscribers::hear(const std::string& peer, std::span<const uint8_t> bytes, int64_t now_ns) {
   const auto note = read_note(bytes);
@@ -40,12 +60,9 @@ void StreamSubscribers::subscribe(const std::string& peer, const StreamNote& not
     return refuse(peer, Refusal::stream, "this publisher has no stream of that name");
   if (subscribers_.size() >= limits_.subscribers)
     return refuse(peer, Refusal::full, "this publisher has as many subscribers as it takes");
-  Subscriber subscriber{
-      .place = place_for(note), .allowed = std::min<uint64_t>(note.allowed, limits_.ahead), .heard_ns = now_ns};
-  keep_up(subscriber);
-  if (tell(peer, subscriber, NoteKind::begin) != Sent::done) return;
-  ++totals_.joined;
-  if (advance(peer, subscriber) != Sent::gone) subscribers_.insert_or_assign(peer, subscriber);
+  Subscriber subscriber{.wanted = note, .allowed = std::min<uint64_t>(note.allowed, limits_.ahead), .heard_ns = now_ns};
+  subscriber.wanted.text = {};
+  if (run_ == 0 || start(peer, subscriber) == Sent::done) subscribers_.insert_or_assign(peer, subscriber);
 }
 
 void StreamSubscribers::refuse(const std::string& peer, Refusal reason, std::string_view text) {
@@ -55,6 +72,34 @@ void StreamSubscribers::refuse(const std::string& peer, Refusal reason, std::str
   note.refusal = reason;
   note.text = text;
   sender_.send(peer, note);
+}
+
+Sent StreamSubscribers::start(const std::string& peer, Subscriber& subscriber) {
+  if (archive_ != nullptr && search(peer, subscriber)) return Sent::done;
+  subscriber.place = place_for(subscriber.wanted);
+  return begin(peer, subscriber);
+}
+
+// Asks the archive for the place where the subscriber begins. False: the history knows it, or it begins by number.
+bool StreamSubscribers::search(const std::string& peer, Subscriber& subscriber) {
+  const StreamNote& wanted = subscriber.wanted;
+  const uint64_t oldest = history_.oldest();
+  if (wanted.start == StartKind::last && wanted.number > history_.size() && oldest > 0) {
+    ask(peer, subscriber, oldest - std::min(oldest, wanted.number - history_.size()));
+    return true;
+  }
+  const auto time_ns = static_cast<int64_t>(wanted.number);
+  if (wanted.start != StartKind::time || oldest == 0 || history_.since(time_ns) > oldest) return false;
+  ask(peer, subscriber, 0, time_ns);
+  return true;
+}
+
+Sent StreamSubscribers::begin(const std::string& peer, Subscriber& subscriber) {
+  if (archive_ == nullptr) subscriber.place = std::max(subscriber.place, history_.oldest());
+  if (const Sent told = tell(peer, subscriber, NoteKind::begin); told != Sent::done) return Sent::gone;
+  subscriber.begun = true;
+  ++totals_.joined;
+  return advance(peer, subscriber) == Sent::gone ? Sent::gone : Sent::done;
 }
 
 uint64_t StreamSubscribers::place_for(const StreamNote& note) const {
@@ -68,24 +113,62 @@ uint64_t StreamSubscribers::place_for(const StreamNote& note) const {
   return note.run == 0 || note.run == run_ ? note.number : 0;
 }
 
-// A place that has fallen out of the history.
-void StreamSubscribers::keep_up(Subscriber& subscriber) {
-  const KeptWindow* first = history_.at_or_after(0);
-  if (first != nullptr) subscriber.place = std::max(subscriber.place, first->seq);
+// What lies before that number is lost to it.
+void StreamSubscribers::go_on_from(Subscriber& subscriber, uint64_t seq) {
+  if (seq <= subscriber.place) return;
+  totals_.lost += seq - subscriber.place;
+  subscriber.place = seq;
+}
+
+Sent StreamSubscribers::send(const std::string& peer, Subscriber& subscriber, const KeptWindow& window) {
+  const Sent sent = sender_.send(peer, window.frame);
+  if (sent != Sent::done) return sent;
+  ++subscriber.sent;
+  ++totals_.sent;
+  subscriber.place = window.seq + 1;
+  return sent;
+}
+
+void StreamSubscribers::ask(const std::string& peer, Subscriber& subscriber, uint64_t from, int64_t time_ns) {
+  if (archive_->ask({peer, ++tickets_, from, history_.oldest(), time_ns})) subscriber.ticket = tickets_;
+}
+
+void StreamSubscribers::replay(const ReplayAnswer& answer) {
+  const auto known = subscribers_.find(answer.peer);
+  if (known == subscribers_.end() || known->second.ticket != answer.ticket) return;
+  Subscriber& subscriber = known->second;
+  subscriber.ticket = 0;
+  const uint64_t found = answer.window ? answer.window->seq : answer.below;
+  Sent sent = Sent::done;
+  if (!subscriber.begun) {
+    subscriber.place = found;
+    sent = tell(answer.peer, subscriber, NoteKind::begin) == Sent::done ? Sent::done : Sent::gone;
+    subscriber.begun = true;
+    ++totals_.joined;
+  } else {
+    go_on_from(subscriber, found);
+  }
+  if (sent == Sent::done && answer.window && subscriber.sent < subscriber.allowed) {
+    sent = send(answer.peer, subscriber, *answer.window);
+    totals_.replayed += sent == Sent::done;
+  }
+  if (sent == Sent::done) sent = advance(answer.peer, subscriber);
+  if (sent == Sent::gone) subscribers_.erase(known);
 }
 
 Sent StreamSubscribers::advance(const std::string& peer, Subscriber& subscriber) {
-  const uint64_t place = subscriber.place;
-  keep_up(subscriber);
-  totals_.lost += subscriber.place - place;
+  if (run_ == 0 || subscriber.ticket != 0) return Sent::done;
+  if (!subscriber.begun) return start(peer, subscriber);
+  const uint64_t oldest = history_.oldest();
+  if (subscriber.place < oldest && archive_ != nullptr) {
+    if (subscriber.sent < subscriber.allowed) ask(peer, subscriber, subscriber.place);
+    return Sent::done;
+  }
+  if (history_.size() > 0) go_on_from(subscriber, oldest);
   while (subscriber.sent < subscriber.allowed) {
     const KeptWindow* window = history_.at_or_after(subscriber.place);
     if (window == nullptr) break;
-    const Sent sent = sender_.send(peer, window->frame);
-    if (sent != Sent::done) return sent;
-    ++subscriber.sent;
-    ++totals_.sent;
-    subscriber.place = window->seq + 1;
+    if (const Sent sent = send(peer, subscriber, *window); sent != Sent::done) return sent;
   }
   if (history_.at_or_after(subscriber.place) == nullptr) subscriber.place = std::max(subscriber.place, history_.next());
   if (!ended_ || subscriber.told_end || subscriber.place < history_.next()) return Sent::done;
@@ -107,6 +190,7 @@ void StreamSubscribers::advance() {
 void StreamSubscribers::beat(int64_t now_ns) {
   advance();
   forget_if([&](const std::string& peer, Subscriber& subscriber) {
+    if (!subscriber.begun) subscriber.heard_ns = now_ns;  // it has nothing to say yet
     if (now_ns - subscriber.heard_ns > limits_.patience_ns) return true;
     return tell(peer, subscriber, subscriber.told_end ? NoteKind::end : NoteKind::heartbeat) == Sent::gone;
   });
@@ -115,6 +199,8 @@ void StreamSubscribers::beat(int64_t now_ns) {
 void StreamSubscribers::end() {
   ended_ = true;
   advance();
+  // For them there is no end, since nothing has begun.
+  forget_if([&](const std::string&, const Subscriber& subscriber) { return run_ == 0 && !subscriber.begun; });
 }
 
 Sent StreamSubscribers::tell(const std::string& peer, const Subscriber& subscriber, NoteKind kind) {

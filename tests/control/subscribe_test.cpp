@@ -154,7 +154,7 @@ TEST_F(Subscribe, WhatCanNotBeIsRefused) {
   const std::pair<Arguments, const char*> cases[] = {
       {{}, "URL"},
       {{"http://127.0.0.1"}, "not the URL"},
-      {{"file:///nonexistent/folder"}, "not a folder"},
+      {{"file:///nonexistent/folder"}, "neither a folder nor a file"},
       {{url_, "--last", "1", "--number", "1"}, "exclude each other"},
       {{url_, "--stream-key", "/nonexistent"}, "go together"},
       {{url_, "-w", "/dev/null/x"}, "not a folder"},

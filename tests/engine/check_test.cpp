@@ -167,6 +167,8 @@ TEST(Show, WithAndWithoutPlaceLineAndHint) {
   const Diagnostic whole{Severity::error, {"a.toml", 2}, "text", "mend it"};
   EXPECT_EQ(show(whole, {"a.toml", {"one", "  two\t"}}), "trama: error: a.toml:2: text\n    two\n    hint: mend it\n");
   EXPECT_EQ(show(whole, {"a.toml", {"one"}}), "trama: error: a.toml:2: text\n    hint: mend it\n");
+  EXPECT_EQ(show(whole, {"a.toml", {"", "a = \"nats://me:se@cret@host/x\", \"b@c\""}}),
+            "trama: error: a.toml:2: text\n    a = \"nats://\u2026@host/x\", \"b@c\"\n    hint: mend it\n");
   EXPECT_EQ(show({Severity::warning, {"a.toml", 0}, "text", ""}, {"a.toml", {"one"}}),
             "trama: warning: a.toml: text\n");
   EXPECT_EQ(show({Severity::note, {}, "text", ""}, {}), "trama: note: text\n");

@@ -269,6 +269,29 @@ TEST_F(Publisher, OnesThatSayNothingDoNotKeepOthersOut) {
   EXPECT_EQ(take_all(subscriber, kLong, 3).taken, 3u);
 }
 
+// It ends the connection, and is missed once the publisher has it no more.
+TEST_F(Publisher, AWindowThatIsTooLongForASubscriberIsMissedByItAlone) {
+  PublisherThread publisher(config(), any_port());
+  SubscribeOptions options;
+  options.max_bytes = 2000;
+  Subscriber narrow = subscribe(publisher.url().text(), options), wide = subscribe(publisher.url().text());
+  publish(publisher, 0, 1);
+  EXPECT_EQ(take_all(narrow, kLong, 1).taken, 1u);
+  const auto large = sample_window(1, 2000);
+  ASSERT_GT(envelope_bytes(large->envelope), options.max_bytes);
+  EXPECT_TRUE(publisher.publish(large->envelope));
+  EXPECT_EQ(take_all(wide, kLong, 2).taken, 2u);
+  for (uint64_t seq = 2; seq < 30; ++seq) {
+    publish(publisher, seq, seq + 1);
+    EXPECT_EQ(take_all(wide, kLong, 1).last, seq);
+  }
+  const Next next = narrow.next(kLong);
+  ASSERT_TRUE(next.window);
+  EXPECT_EQ(next.window->info().seq, 14u);  // the oldest that is kept
+  EXPECT_EQ(next.window->missed, 13u);
+  EXPECT_EQ(take_all(narrow, kLong, 15).last, 29u);
+}
+
 // Behind a connection that is cut after any number of bytes the subscriber comes back, and has every window.
 TEST_F(Publisher, ACutConnectionIsMadeAgainWithoutALoss) {
   PublisherThread publisher(config(), any_port());

@@ -40,7 +40,18 @@ TEST(StreamUrl, IsRefusedWithTheReason) {
   const std::pair<std::string, const char*> cases[] = {
       {"", "not the URL"},
       {"http://x:1", "not the URL"},
-      {"nats://x:1/roof", "not in this version"},
+      {"nats://x:1", "subject"},
+      {"nats://x:1/", "subject"},
+      {"nats://x:1/roof.*", "subject"},
+      {"nats://x:1/roof..a", "subject"},
+      {"nats://x:1/$JS.roof", "subject"},
+      {"nats://x:0/roof", "port"},
+      {"nats://:1/roof", "host"},
+      {"nats://:secret@x:1/roof", "user"},
+      {"nats://us%er:secret@x:1/roof", "user"},
+      {"nats://x:1/roof?color=red", "store=NAME"},
+      {"nats://x:1/roof?store=a.b", "no name"},
+      {"nats://x:1/" + std::string(256, 'x'), "255"},
       {"trama+tcp://127.0.0.1", "without a port"},
       {"trama+tcp://127.0.0.1:", "without a port"},
       {"trama+tcp://127.0.0.1:65536", "port"},
@@ -61,6 +72,42 @@ TEST(StreamUrl, IsRefusedWithTheReason) {
     ASSERT_FALSE(parsed);
     EXPECT_NE(parsed.error().text.find(what), std::string::npos) << parsed.error().text;
   }
+}
+
+TEST(StreamUrl, OfNatsIsTakenApart) {
+  struct Case {
+    const char *url, *host, *subject, *user, *password, *text;
+    uint16_t port;
+    bool encrypted, stays;
+  };
+  const Case cases[] = {
+      {"nats://127.0.0.1:4222/trama.roof", "127.0.0.1", "trama.roof", "", "", "nats://127.0.0.1:4222/trama.roof", 4222,
+       false, true},
+      {"nats://hub/roof", "hub", "roof", "", "", "nats://hub:4222/roof", 4222, false, false},
+      {"nats+tls://[::1]/roof", "::1", "roof", "", "", "nats+tls://[::1]:4222/roof", 4222, true, true},
+      {"nats+tls://me:se%40c%3Aret@hub:1/roof?store=a&domain=b", "hub", "roof", "me", "se@c:ret",
+       "nats+tls://hub:1/roof?store=a&domain=b", 1, true, false},
+      {"nats://token@hub:1/roof", "hub", "roof", "token", "", "nats://hub:1/roof", 1, false, false},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.url);
+    const auto url = parse_stream_url(one.url);
+    ASSERT_TRUE(url) << url.error().text;
+    EXPECT_EQ(url->host, one.host);
+    EXPECT_EQ(url->port, one.port);
+    EXPECT_EQ(url->stream, one.subject);
+    EXPECT_EQ(url->user, one.user);
+    EXPECT_EQ(url->password, one.password);
+    EXPECT_EQ(url->encrypted, one.encrypted);
+    EXPECT_EQ(url->stays_on_machine(), one.stays);
+    EXPECT_EQ(url->text(), one.text);
+  }
+}
+
+TEST(StreamUrl, PasswordsAreNotShown) {
+  EXPECT_EQ(shown_stream_url("nats://me:secret@hub:1/roof"), "nats://hub:1/roof");
+  EXPECT_EQ(shown_stream_url("nats+tls://me:s@cr@t@hub/*"), "nats+tls://hub/*");  // also one that is refused
+  EXPECT_EQ(shown_stream_url("trama+tcp://127.0.0.1:1/a@b"), "trama+tcp://127.0.0.1:1/a@b");
 }
 
 }  // namespace

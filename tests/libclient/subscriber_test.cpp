@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include "tests/libclient/nats_feeds.hpp"
 #include "tests/libclient/stream_feeds.hpp"
 
 namespace trama {
@@ -17,8 +18,13 @@ constexpr auto kLong = 20s;  // for what must come; a test that passes doesn't w
 
 class AnyStream : public ::testing::TestWithParam<const char*> {
  protected:
-  AnyStream() {
+  void SetUp() override {
     const std::string way = GetParam();
+    if (way == "nats") {
+      if (!nats_available() || !test::NatsServer::installed()) GTEST_SKIP() << "no NATS here";
+      feed_ = std::make_unique<test::NatsFeed>();
+      return;
+    }
     if (way == "file")
       feed_ = std::make_unique<FolderFeed>(folder_.path());
     else
@@ -160,12 +166,12 @@ TEST_P(AnyStream, CanBeLeftAtAnyTime) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, AnyStream, ::testing::Values("tcp", "ipc", "file"),
+INSTANTIATE_TEST_SUITE_P(Ways, AnyStream, ::testing::Values("tcp", "ipc", "file", "nats"),
                          [](const auto& way) { return std::string(way.param); });
 
 TEST(Subscriber, RefusesWhatCanNotBe) {
   SubscribeOptions options;
-  EXPECT_FALSE(Subscriber::open("nats://host:4222/x"));
+  EXPECT_FALSE(Subscriber::open("nats://host:4222/x.*"));
   EXPECT_FALSE(Subscriber::open("file:///nonexistent/folder"));
   options.ahead = 0;
   EXPECT_FALSE(Subscriber::open("trama+tcp://127.0.0.1:1/x", options));

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "libclient/subscriber.hpp"
+#include "libclient/transports/nats_link.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/run_identity.hpp"
 #include "modules/support/run_report.hpp"
@@ -177,6 +178,20 @@ TEST_F(Publish, NobodyIsWaitedForWithoutSubscribers) {
   harness.finish();
 }
 
+// Nobody is there, and nobody has to be: the run goes on, and it is said how it ended.
+TEST_F(Publish, ANatsServerThatIsNotThereHoldsNobodyUp) {
+  if (!nats_available()) GTEST_SKIP() << "no NATS here";
+  Harness harness("publish", "url = \"nats://127.0.0.1:1/trama.roof\"\nqueue = 4\nlinger = 0");
+  for (uint32_t i = 0; i < 100; ++i) {
+    push(harness, 1);
+    usleep(1000);  // for the thread behind the stage
+  }
+  harness.finish();
+  std::string said;
+  for (const Diagnostic& message : harness.services().get<RunReport>()->take_messages()) said += message.text + "\n";
+  EXPECT_THAT(said, HasSubstr("nats://127.0.0.1:1/trama.roof: 0 windows stored; of "));
+}
+
 // The threads of the socket block all signals: they must not be there before the command has given up its privileges.
 TEST_F(Publish, BeginsWithTheRun) {
   Harness harness("publish", ipc());
@@ -216,6 +231,11 @@ TEST_F(Publish, RefusesWhatCanNotBe) {
        "/nonexistent"},
       {"url = \"trama+ipc:///nonexistent/folder/socket\"", "can't publish"},
       {"url = \"trama+ipc://x\"\nqueue = 0", "queue"},
+      {"url = \"trama+ipc://x\"\nlogin_file = \"x\"", "login_file belongs to nats"},
+      {"url = \"nats://192.0.2.1/trama.roof\"", "not encrypted"},
+      {"url = \"nats://127.0.0.1/trama.*\"", "subject"},
+      {"url = \"nats://127.0.0.1/trama.roof\"\nreplay = true", "not for a NATS server"},
+      {"url = \"nats+tls://192.0.2.1/trama.roof\"\nca_file = \"/nonexistent\"", "/nonexistent"},
   };
   for (const auto& [parameters, what] : cases) {
     SCOPED_TRACE(parameters);

@@ -1,0 +1,172 @@
+// The queue of a publisher over NATS, and its conversation about the store, without a server.
+#include "modules/support/nats_store_setup.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "modules/support/nats_outbox.hpp"
+
+namespace trama {
+namespace {
+
+using nlohmann::json;
+
+StreamFrame frame() { return {}; }
+
+TEST(NatsOutbox, KeepsWhatIsNotAcknowledged) {
+  NatsOutbox outbox(3);
+  for (uint64_t seq = 0; seq < 3; ++seq) outbox.add(seq, frame());
+  EXPECT_EQ(outbox.settled(), 0u);
+  EXPECT_EQ(outbox.next(), 3u);
+  outbox.stored(1);
+  EXPECT_EQ(outbox.settled(), 0u);
+  outbox.stored(0);
+  outbox.stored(0);  // twice
+  EXPECT_EQ(outbox.settled(), 2u);
+  outbox.stored(2);
+  EXPECT_EQ(outbox.settled(), 3u);
+  EXPECT_TRUE(outbox.empty());
+  EXPECT_EQ(outbox.totals().stored, 3u);
+  outbox.pass(3);
+  EXPECT_EQ(outbox.settled(), 4u);
+}
+
+TEST(NatsOutbox, GivesTheOldestUpAndCountsIt) {
+  NatsOutbox outbox(2);
+  for (uint64_t seq = 0; seq < 5; ++seq) outbox.add(seq, frame());
+  EXPECT_EQ(outbox.size(), 2u);
+  EXPECT_EQ(outbox.settled(), 3u);
+  EXPECT_EQ(outbox.totals().given_up, 3u);
+  outbox.stored(0);  // too late
+  EXPECT_EQ(outbox.totals().stored, 0u);
+  outbox.refuse_too_long(3);
+  outbox.give_up_rest();
+  EXPECT_EQ(outbox.totals().given_up, 4u);
+  EXPECT_EQ(outbox.totals().too_long, 1u);
+  EXPECT_EQ(outbox.settled(), 5u);
+}
+
+TEST(NatsOutbox, SendsInOrderAndAgainWhenItIsTime) {
+  NatsOutbox outbox(4);
+  outbox.add(0, frame());
+  outbox.add(1, frame());
+  const auto send = [&](int64_t now, bool again) -> int64_t {
+    NatsOutbox::Entry* const entry = outbox.due(now, again);
+    if (!entry) return -1;
+    outbox.sent(*entry, now + 10);
+    return static_cast<int64_t>(entry->seq);
+  };
+  EXPECT_EQ(send(1, true), 0);
+  EXPECT_EQ(send(2, true), 1);
+  EXPECT_EQ(send(3, true), -1);
+  EXPECT_EQ(outbox.next_due_ns(), 11);
+  EXPECT_EQ(send(11, false), -1);  // nobody there to store it
+  EXPECT_EQ(send(11, true), 0);
+  outbox.later(1, 100);
+  EXPECT_EQ(send(20, true), -1);
+  outbox.everything_again();
+  EXPECT_EQ(send(20, true), 0);
+  EXPECT_EQ(send(20, true), 1);
+}
+
+class NatsStoreSetupTest : public ::testing::Test {
+ protected:
+  static StreamUrl url() { return parse_stream_url("nats://127.0.0.1/trama.roof").value(); }
+  static bool hear(NatsStoreSetup& setup, const std::string& text) {
+    return setup.hear({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  }
+  static constexpr const char* kInUse = R"({"error":{"code":400,"err_code":10058,"description":"in use"}})";
+  static json there() {
+    return {{"config",
+             {{"name", "trama-roof"},
+              {"subjects", {"trama.roof.*.*"}},
+              {"num_replicas", 3},
+              {"allow_direct", true},
+              {"max_msgs_per_subject", 1},
+              {"max_bytes", 1000},
+              {"max_age", 5'000'000'000}}}};
+  }
+};
+
+TEST_F(NatsStoreSetupTest, MakesTheStreamAndItsMirror) {
+  NatsStoreSetup setup(url(), {1000, 5'000'000'000, "hub"});
+  const auto made = setup.question();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->subject, "$JS.API.STREAM.CREATE.trama-roof");
+  const json config = json::parse(made->body);
+  EXPECT_EQ(config["subjects"], json({"trama.roof.*.*"}));
+  EXPECT_EQ(config["max_bytes"], 1000);
+  EXPECT_EQ(config["max_age"], 5'000'000'000);
+  EXPECT_EQ(config["max_msgs_per_subject"], 1);
+  EXPECT_TRUE(config["allow_direct"]);
+  EXPECT_FALSE(setup.ready());
+  EXPECT_TRUE(hear(setup, "{}"));
+  EXPECT_TRUE(setup.ready());
+  EXPECT_EQ(setup.question()->subject, "$JS.API.INFO");
+  EXPECT_TRUE(hear(setup, R"({"domain":"leaf"})"));
+  EXPECT_EQ(setup.question()->subject, "$JS.hub.API.STREAM.CREATE.trama-roof");
+  EXPECT_EQ(json::parse(setup.question()->body)["mirror"]["external"]["api"], "$JS.leaf.API");
+  EXPECT_TRUE(hear(setup, kInUse));
+  EXPECT_FALSE(setup.question());
+}
+
+TEST_F(NatsStoreSetupTest, FitsTheLimitsOfAStreamThatIsThere) {
+  NatsStoreSetup setup(url(), {2000, 6'000'000'000, ""});
+  EXPECT_TRUE(hear(setup, kInUse));
+  EXPECT_EQ(setup.question()->subject, "$JS.API.STREAM.INFO.trama-roof");
+  EXPECT_TRUE(hear(setup, there().dump()));
+  EXPECT_FALSE(setup.ready());
+  EXPECT_EQ(setup.question()->subject, "$JS.API.STREAM.UPDATE.trama-roof");
+  const json config = json::parse(setup.question()->body);
+  EXPECT_EQ(config["max_bytes"], 2000);
+  EXPECT_EQ(config["max_age"], 6'000'000'000);
+  EXPECT_EQ(config["num_replicas"], 3);  // as somebody wanted
+  EXPECT_TRUE(hear(setup, "{}"));
+  EXPECT_TRUE(setup.ready());
+  EXPECT_FALSE(setup.question());
+}
+
+TEST_F(NatsStoreSetupTest, LeavesAStreamThatFitsAlone) {
+  NatsStoreSetup setup(url(), {1000, 5'000'000'000, ""});
+  EXPECT_TRUE(hear(setup, kInUse));
+  EXPECT_TRUE(hear(setup, there().dump()));
+  EXPECT_TRUE(setup.ready());
+}
+
+TEST_F(NatsStoreSetupTest, RefusesStreamsThatWindowsCanNotBeFoundIn) {
+  json other = there(), many = there();
+  other["config"]["subjects"] = {"trama-roof.*.*"};
+  many["config"]["max_msgs_per_subject"] = -1;
+  for (const auto& [config, hint] : {std::pair{other, "store=NAME"}, std::pair{many, "max_msgs_per_subject"}}) {
+    NatsStoreSetup setup(url(), {1000, 5'000'000'000, ""});
+    EXPECT_TRUE(hear(setup, kInUse));
+    EXPECT_FALSE(hear(setup, config.dump()));
+    EXPECT_NE(setup.hint().find(hint), std::string::npos) << setup.hint();
+    EXPECT_FALSE(setup.ready());
+    EXPECT_TRUE(setup.question());  // and asks again
+  }
+}
+
+TEST_F(NatsStoreSetupTest, SaysWhatTheServerSays) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"", "no JetStream"},
+      {"[]", "no JetStream"},
+      {"\xff{", "no JetStream"},
+      {R"({"error":{"err_code":10047,"description":"insufficient storage"}})", "insufficient storage"},
+      {R"({"error":{}})", "JetStream says"},
+  };
+  for (const auto& [answer, text] : cases) {
+    NatsStoreSetup setup(url(), {});
+    EXPECT_FALSE(hear(setup, answer)) << answer;
+    EXPECT_NE(setup.error().find(text), std::string::npos) << setup.error();
+  }
+  NatsStoreSetup without_domain(url(), {1000, 1000, "hub"});
+  EXPECT_TRUE(hear(without_domain, "{}"));
+  EXPECT_FALSE(hear(without_domain, "{}"));
+  EXPECT_TRUE(without_domain.ready());  // stored all the same
+  EXPECT_NE(without_domain.hint().find("leaf.conf"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace trama
