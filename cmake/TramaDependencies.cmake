@@ -49,6 +49,11 @@ function(trama_optional_library option prefix package)
   endif()
   set(TRAMA_WITH_${prefix} ${found} PARENT_SCOPE)
 endfunction()
+# Debian's folder for libraries, below any prefix: what is built can be installed and be packaged, and finds its parts
+# in both.
+if(EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE)
+  set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Libraries, from the prefix")
+endif()
 include(GNUInstallDirs)
 trama_optional_library(TRAMA_DPDK DPDK libdpdk)
 trama_optional_library(TRAMA_AF_XDP XDP libxdp)
