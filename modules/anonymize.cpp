@@ -43,6 +43,12 @@ class Anonymize final : public Stage<Window, AnonymizedWindow> {
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
     const auto report = context.services.get<RunReport>();
     const auto rules = context.services.get<RulesInForce>();
+    // One key is in force at a time, for the whole graph.
+    if (rules->current()->key)
+      return tl::unexpected(
+          Diagnostic{Severity::error, context.place,
+                     "a second stage that anonymizes: its key would take the place of the first one's",
+                     "let the graph fan out behind one of them"});
     if (parameters.clear) {
       report->say({Severity::warning, {}, "original addresses are written, as asked for", ""});
       return factory(*rules, std::make_shared<const AnonymizationKey>(AnonymizationKey{{"none", "", {}}, nullptr}));

@@ -1,4 +1,5 @@
 """No original address and no key reaches any file, log, error or summary, whatever is switched on."""
+import json
 import os
 import pathlib
 import re
@@ -89,6 +90,24 @@ directory = "{out}"
         done = self.trama('run', graph, code=2)
         self.assertIn('AnonymizedWindow', done.stderr)
         self.assertFalse(out.exists())
+
+    def test_one_key_for_a_graph(self):
+        """A second key would take the place of the first, wherever the first is meant to be."""
+        capture = self.write('a.pcap', pcap(self.packets()))
+        for other in ('clear = true', 'ephemeral = true', f'key_file = "{self.key_file()}"'):
+            for first in ('anonymize', 'second'):
+                ways = ['anonymize', 'second'] if first == 'anonymize' else ['second', 'anonymize']
+                links = ['pcap -> parse -> in_order -> stamp',
+                         *(f'stamp -> {way} -> {way}_build -> {way}_serialize -> {way}_archive' for way in ways)]
+                tables = ''.join(f'[stages.{way}_{kind}]\nkind = "{kind}"\n' for way in ways
+                                 for kind in ('build', 'serialize', 'archive'))
+                tables = tables.replace('kind = "archive"\n', 'kind = "archive"\ndirectory = "%s"\n' % (self.folder / 'ways'))
+                graph = (f'[graph]\nlinks = {json.dumps(links)}\n[stages.pcap]\nfiles = [{json.dumps(str(capture))}]\n'
+                         f'[stages.in_order]\nkind = "reorder"\n[stages.anonymize]\nkey_file = "{self.key_file()}"\n'
+                         f'[stages.second]\nkind = "anonymize"\n{other}\n{tables}')
+                done = self.trama('run', self.write('ways.toml', graph.encode()), code=2)
+                self.assertIn('a second stage that anonymizes', done.stderr)
+                self.assertEqual(list(self.folder.glob('ways/*')), [])
 
     def test_no_core_is_dumped(self):
         capture = self.folder / 'fifo'
