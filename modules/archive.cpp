@@ -66,7 +66,7 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
                      "take `encoding` out: what readers of archives open are blobs", writer->place);
     const Surroundings surroundings{services.get<RunIdentity>(), services.get<RunReport>(), services.get<WindowLog>(),
                                     services.get<ArchiveLog>()};
-    surroundings.archives->expect();
+    if (!surroundings.archives->add_writer()) return failure(ArchiveLog::kUnfit, ArchiveLog::kUnfitHint, context.place);
     return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Archive>(parameters, surroundings, replica);
     });

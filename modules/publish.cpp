@@ -85,7 +85,7 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     }
 
     Expected<MakeOutlet> open_nats(const StreamUrl& way) const;
-    Expected<MakeOutlet> open_stream(const StreamUrl& way, Services& services) const;
+    Expected<MakeOutlet> open_stream(const StreamUrl& way, const SetupContext& context) const;
 
    private:
     void check(ParameterBinder& binder) const;
@@ -100,8 +100,7 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     // Opened here, with the privileges that a port or a key file may need; what is in the way is said before the first
     // packet.
     const StreamUrl way = parse_stream_url(parameters.url).value();
-    auto opened =
-        way.way == StreamUrl::Way::nats ? parameters.open_nats(way) : parameters.open_stream(way, context.services);
+    auto opened = way.way == StreamUrl::Way::nats ? parameters.open_nats(way) : parameters.open_stream(way, context);
     if (!opened) return tl::unexpected(std::move(opened.error()));
     const MakeOutlet outlet = std::move(*opened);
     Services& services = context.services;
@@ -216,13 +215,17 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
   StreamThread<SerializedMatrix> thread_;  // last: it uses all of the above
 };
 
-Expected<MakeOutlet> Publish::Parameters::open_stream(const StreamUrl& way, Services& services) const {
+Expected<MakeOutlet> Publish::Parameters::open_stream(const StreamUrl& way, const SetupContext& context) const {
   StreamConfig config;
   config.queue = queue;
   config.subscribers = subscribers;
   config.max_bytes = max_bytes;
   config.sensor = sensor;
-  if (replay) config.archives = services.get<ArchiveLog>();
+  if (replay) {
+    const auto archives = context.services.get<ArchiveLog>();
+    if (!archives->add_reader()) return failure(ArchiveLog::kUnfit, ArchiveLog::kUnfitHint, context.place);
+    config.archives = archives;
+  }
   if (!server_key_file.empty()) {
     auto keys = load_stream_keys(server_key_file, clients_file);
     if (!keys) return tl::unexpected(std::move(keys.error()));

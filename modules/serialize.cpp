@@ -15,6 +15,7 @@
 
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
+#include "modules/support/archive_log.hpp"
 #include "modules/support/graphblas_writer.hpp"
 #include "modules/support/matrix_encodings.hpp"
 
@@ -68,6 +69,8 @@ class Serialize final : public Stage<TrafficMatrix, SerializedMatrix> {
 
   static Expected<StageFactory> make(const Parameters& parameters, const SetupContext& context) {
     context.services.get<MatrixEncodings>()->add({context.name, parameters.encoding, parameters.encoding_place});
+    if (!context.services.get<ArchiveLog>()->add_serializer())
+      return failure(ArchiveLog::kUnfit, ArchiveLog::kUnfitHint, context.place);
     return StageFactory([parameters](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
       return std::make_unique<Serialize>(parameters, replica);
     });

@@ -1,7 +1,6 @@
 // Which archives a run writes, and which of its windows each of them has: for those who read in them while it goes on.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -52,12 +51,21 @@ class ArchiveLog {
     return *archive;
   }
 
-  // There is somebody who writes archives; said at setup.
-  void expect() { expected_.store(true, std::memory_order_relaxed); }
-  bool expected() const { return expected_.load(std::memory_order_relaxed); }
+  // Said at setup, by one thread, of each stage of the graph that does so. False: what is read in the archives may not
+  // be what is published. Links are not known here, so that there may be one way to a serialized window only.
+  bool add_serializer() { return ++serializers_, fits(); }
+  bool add_writer() { return ++writers_, fits(); }
+  bool add_reader() { return ++readers_, fits(); }
+  bool has_writer() const { return writers_ > 0; }
+  static constexpr const char* kUnfit =
+      "`replay` reads in the archives of the run, which must have the windows that are published";
+  static constexpr const char* kUnfitHint =
+      "keep one stage that serializes and one that archives, or leave out `replay`";
 
  private:
-  std::atomic<bool> expected_{false};
+  bool fits() const { return readers_ == 0 || (serializers_ <= 1 && writers_ <= 1); }
+
+  size_t serializers_ = 0, writers_ = 0, readers_ = 0;
   mutable std::mutex mutex_;
   std::deque<LoggedArchive> archives_;
 };

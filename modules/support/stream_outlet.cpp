@@ -35,7 +35,7 @@ Expected<MakeOutlet> open_stream_outlet(const StreamConfig& config, const Stream
   return MakeOutlet([config, shared](const SayDiagnostic& say) -> std::unique_ptr<WindowOutlet> {
     const std::string at = shared->url.text();
     auto outlet = std::make_unique<StreamOutlet>(config, std::move(*shared));
-    if (config.archives && !config.archives->expected())
+    if (config.archives && !config.archives->has_writer())
       say({Severity::warning,
            {},
            "`replay` is on, but no stage of this graph writes archives",

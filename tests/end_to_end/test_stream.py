@@ -35,6 +35,24 @@ class Stream(StreamTest):
         self.assertEqual([blob for *_, blob in support.blobs_in(self.folder / 'copy')],
                          [blob for *_, blob in support.blobs_in(self.folder / 'out')])
 
+    def test_only_what_is_published_is_replayed(self):
+        """Two ways to a window may differ in what they exclude: archives of the one are not replayed for the other."""
+        graph = self.graph('replay = true').read_text()
+        ways = {
+            'two that archive': graph.replace('archive, publish', 'archive, other, publish') +
+                f'[stages.other]\nkind = "archive"\ndirectory = "{self.folder / "other"}"\n',
+            'two that serialize': graph.replace('by_number -> archive, publish"]', 'by_number -> publish", '
+                                                '"build -> second -> by_second -> archive"]') +
+                '[stages.second]\nkind = "serialize"\n[stages.by_second]\nkind = "reorder"\n',
+        }
+        for way, text in ways.items():
+            with self.subTest(way):
+                self.assertNotEqual(text, graph)
+                read = '-r', self.write('a.pcap', pcap([]))
+                done = self.trama('run', self.write('ways.toml', text.encode()), *read, code=2)
+                self.assertIn('must have the windows that are published', done.stderr)
+                self.trama('run', self.write('ways.toml', text.replace('replay = true', '').encode()), *read)
+
     def test_a_stopped_subscriber_loses_its_own_windows_only(self):
         run = self.start_run('queue = 4\nlinger = 60')
         stopped, quick = self.subscribe('--ahead', '2'), self.subscribe()
