@@ -31,9 +31,14 @@ bool is_last(const StreamItem& item) {
 StreamQueue::StreamQueue(size_t windows) : most_(windows), items_event_(new_event()), room_event_(new_event()) {}
 
 void StreamQueue::append(StreamItem item) {
-  // Of a publisher that says what nobody needs to hear; the next window's number tells what is missing.
+  // Of a publisher that says what nobody needs to hear; the next window's number tells what is missing. What belongs to
+  // a run must not be taken for the run before: of runs without windows the last one is known.
   const bool needed = item.kind == StreamItem::Kind::window || is_last(item);
-  if (!needed && items_.size() >= 4 * most_ + 64) return;
+  if (!needed && items_.size() >= 4 * most_ + 64) {
+    if (item.kind != StreamItem::Kind::begin) return;
+    while (!items_.empty() && items_.back().kind != StreamItem::Kind::window && !is_last(items_.back()))
+      items_.pop_back();
+  }
   windows_ += item.kind == StreamItem::Kind::window;
   const bool again = item.kind == StreamItem::Kind::pass && !items_.empty() && items_.back().kind == item.kind;
   if (again)

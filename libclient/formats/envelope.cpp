@@ -24,6 +24,7 @@ constexpr std::string_view Envelope::*kTextFields[kTexts] = {&Envelope::sensor, 
 
 const char* contradiction_in(const Envelope& envelope) {
   if (envelope.run == 0) return "no run";
+  if (envelope.seq == UINT64_MAX) return "a number that none can follow";
   if (envelope.first_ns > envelope.last_ns) return "its last packet before its first";
   if (envelope.packets > envelope.window_packets) return "more packets than a window has";
   if (envelope.encoding == EnvelopeEncoding::tail) {

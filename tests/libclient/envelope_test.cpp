@@ -119,6 +119,7 @@ TEST(Envelope, ThatContradictsItselfIsRefused) {
   using Change = std::function<void(Envelope&)>;
   const std::pair<const char*, Change> cases[] = {
       {"no run", [](Envelope& e) { e.run = 0; }},
+      {"a number that none can follow", [](Envelope& e) { e.seq = UINT64_MAX; }},
       {"its last packet before its first", [](Envelope& e) { e.last_ns = e.first_ns - 1; }},
       {"more packets than a window has", [](Envelope& e) { e.window_packets = e.packets - 1; }},
       {"a tail with a matrix", [](Envelope& e) { e.encoding = EnvelopeEncoding::tail; }},
