@@ -94,8 +94,7 @@ class Relay {
   void say_if_nobody_is_there() {
     if (subscriber_.connected() || noted_ || wanted_.quiet || Clock::now() - since_ < kUntilNote) return;
     noted_ = true;
-    print_note("waiting for a publisher at " + shown_stream_url(wanted_.from) +
-               "; one that asks for keys doesn't answer those it doesn't know");
+    print_note(waiting_text(wanted_.from, wanted_.options));
   }
 
   int finish(int status) {

@@ -4,6 +4,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "libclient/formats/stream_url.hpp"
 #include "modules/support/stream_keys.hpp"
 
 namespace trama {
@@ -61,6 +62,15 @@ Expected<void> FollowingOptions::apply_to(SubscribeOptions& options) const {
   if (!secret) return tl::unexpected(std::move(secret.error()));
   options.keys = {std::move(*open_key), std::move(*secret)};
   return {};
+}
+
+std::string waiting_text(const std::string& url, const SubscribeOptions& options) {
+  const std::string waiting = "waiting for a publisher at " + shown_stream_url(url);
+  const auto parsed = parse_stream_url(url);
+  if (parsed && parsed->way == StreamUrl::Way::nats) return waiting + ", or for the NATS server";
+  if (!options.keys.publisher.empty())
+    return waiting + "; one with another key, or that doesn't know yours, or has none, doesn't answer";
+  return waiting + "; one that wants keys doesn't answer without";
 }
 
 }  // namespace trama

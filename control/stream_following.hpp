@@ -40,4 +40,7 @@ class FollowingOptions {
   std::optional<std::string> ca_, certificate_, certificate_key_, credentials_, login_;
 };
 
+// What is said when nobody has answered for a while.
+std::string waiting_text(const std::string& url, const SubscribeOptions& options);
+
 }  // namespace trama

@@ -58,8 +58,7 @@ class Follower {
         break;
       } else if (!noted && !subscriber_.connected() && now - waiting_since > kUntilNote) {
         noted = true;
-        print_note("waiting for a publisher at " + shown_stream_url(wanted_.url) +
-                   "; one that asks for keys doesn't answer those it doesn't know");
+        print_note(waiting_text(wanted_.url, wanted_.options));
       }
     }
     return finish(kDone);

@@ -196,9 +196,10 @@ ZmqTransport::After ZmqTransport::hear_note(const StreamNote& note) {
       if (note.refusal == Refusal::unknown) return why_ = "the publisher had forgotten us", After::again;
       if (note.refusal == Refusal::full)
         return why_ = "the publisher has as many subscribers as it takes", After::again;
-      return fail(url_.text() + ": " +
-                  (note.refusal == Refusal::stream ? "the publisher has no stream of that name"
-                                                   : "the publisher speaks another version"));
+      if (note.refusal == Refusal::stream)
+        return fail(url_.text() + ": the publisher has no stream of that name",
+                    "without a name behind the port, the URL is that of whichever stream there is");
+      return fail(url_.text() + ": the publisher speaks another version");
     case NoteKind::subscribe:
     case NoteKind::allow:
     case NoteKind::leave: break;
