@@ -262,7 +262,9 @@ std::string graph_identity(const GraphSpec& spec) {
       "interfaces", "devices", "ring_bytes", "block_timeout_ms", "fanout", "eal", "huge_pages", "memory_mb",
       "descriptors", "mbufs", "burst", "wait", "sleep_us", "queues", "frames", "copy", "mode",
       // Where windows go besides.
-      "url", "queue", "subscribers", "max_bytes", "linger", "insecure", "server_key_file", "clients_file", "replay"};
+      "url", "queue", "subscribers", "max_bytes", "linger", "insecure", "server_key_file", "clients_file", "replay",
+      "mirror", "store_bytes", "store_age", "ca_file", "certificate_file", "certificate_key_file", "credentials_file",
+      "login_file"};
   const std::string text = canonical_text(spec, kLeftOut);
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int bytes = 0;

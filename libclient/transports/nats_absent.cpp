@@ -19,6 +19,7 @@ bool NatsLink::connected() const { return false; }
 bool NatsLink::over() const { return true; }
 uint64_t NatsLink::connections() const { return 0; }
 std::string NatsLink::why() const { return kNoNats; }
+bool NatsLink::not_permitted() const { return false; }
 uint64_t NatsLink::most_bytes() const { return 0; }
 const std::string& NatsLink::inbox() const { return core_->inbox; }
 bool NatsLink::subscribe(const std::string&, size_t, uint64_t) { return false; }

@@ -23,6 +23,16 @@ FormatExpected<std::string> read_secret(const std::string& file) {
   return read_small_file(file, kMostBytes);
 }
 
+// The line between those that say where it begins and ends.
+std::string part_of(const std::string& text, const std::string& name) {
+  const size_t head = text.find("BEGIN " + name + "-");
+  const size_t begin = head == std::string::npos ? head : text.find('\n', head);
+  if (begin == std::string::npos) return "";
+  const size_t first = text.find_first_not_of(" \t\r\n", begin);
+  if (first == std::string::npos || text[first] == '-') return "";
+  return text.substr(first, text.find_first_of(" \t\r\n", first) - first);
+}
+
 }  // namespace
 
 FormatExpected<NatsAccess> NatsAccess::load(const std::string& ca_file, const std::string& certificate_file,
@@ -40,9 +50,15 @@ FormatExpected<NatsAccess> NatsAccess::load(const std::string& ca_file, const st
     if (!read) return tl::unexpected(std::move(read.error()));
     text = std::move(*read);
   }
-  if (!credentials_file.empty())
-    if (auto read = read_secret(credentials_file); !read) return tl::unexpected(std::move(read.error()));
-  access.credentials_file = credentials_file;
+  if (!credentials_file.empty()) {
+    auto read = read_secret(credentials_file);
+    if (!read) return tl::unexpected(std::move(read.error()));
+    access.user_jwt = part_of(*read, "NATS USER JWT");
+    access.user_seed = part_of(*read, "USER NKEY SEED");
+    if (access.user_jwt.empty() || access.user_seed.empty())
+      return format_failure(credentials_file + ": not a JWT of a user with the seed of its key",
+                            "give a .creds file, as nsc makes it");
+  }
   if (login_file.empty()) return access;
   auto login = read_secret(login_file);
   if (!login) return tl::unexpected(std::move(login.error()));

@@ -102,6 +102,17 @@ struct NatsLink::Core {
     core->raise();
     core->called_last();
   }
+  // The library frees what it is given.
+  static natsStatus give_jwt(char** jwt, char**, void* closure) {
+    *jwt = strdup(static_cast<Core*>(closure)->user_jwt.c_str());
+    return *jwt ? NATS_OK : NATS_NO_MEMORY;
+  }
+  static natsStatus sign(char**, unsigned char** signature, int* length, const char* nonce, void* closure) {
+    return nats_Sign(static_cast<Core*>(closure)->user_seed.c_str(), nonce, signature, length);
+  }
+  static void on_error(natsConnection*, natsSubscription*, natsStatus status, void* closure) {
+    if (status == NATS_NOT_PERMITTED) static_cast<Core*>(closure)->not_permitted.store(true, std::memory_order_relaxed);
+  }
   void raise() { (void)eventfd_write(event.get(), 1); }
   void change(bool is_connected, natsStatus status) {
     {
@@ -124,9 +135,9 @@ struct NatsLink::Core {
   natsOptions* options = nullptr;
   natsConnection* connection = nullptr;  // the connecting thread's, until it ends
   std::atomic<natsConnection*> handle{nullptr};
-  std::atomic<bool> closed{false};
+  std::atomic<bool> closed{false}, not_permitted{false};
   FileDescriptor event;
-  std::string inbox;
+  std::string inbox, user_jwt, user_seed;
   mutable std::mutex mutex;
   std::condition_variable ended;
   std::deque<Waiting> waiting;
@@ -214,8 +225,9 @@ FormatExpected<std::unique_ptr<NatsLink>> NatsLink::open(const StreamUrl& url, c
   then(natsOptions_SetMaxReconnect, -1);
   then(natsOptions_SetAllowReconnect, lasting);
   // What the library would print on stderr otherwise; which windows are missing, their numbers say.
-  then(
-      natsOptions_SetErrorHandler, [](natsConnection*, natsSubscription*, natsStatus, void*) {}, nullptr);
+  then(natsOptions_SetErrorHandler, &Core::on_error, core.get());
+  // Who we are, and what we send, is for the server that was named, and not for those that it names.
+  then(natsOptions_SetIgnoreDiscoveredServers, true);
   then(natsOptions_SetDisconnectedCB, &Core::on_disconnected, core.get());
   then(natsOptions_SetReconnectedCB, &Core::on_connected, core.get());
   then(natsOptions_SetClosedCB, &Core::on_closed, core.get());
@@ -224,8 +236,11 @@ FormatExpected<std::unique_ptr<NatsLink>> NatsLink::open(const StreamUrl& url, c
   const std::string& password = access.user.empty() ? url.password : access.password;
   if (!user.empty() && password.empty()) then(natsOptions_SetToken, user.c_str());
   if (!user.empty() && !password.empty()) then(natsOptions_SetUserInfo, user.c_str(), password.c_str());
-  if (!access.credentials_file.empty())
-    then(natsOptions_SetUserCredentialsFromFiles, access.credentials_file.c_str(), nullptr);
+  if (!access.user_jwt.empty()) {
+    core->user_jwt = access.user_jwt;
+    core->user_seed = access.user_seed;
+    then(natsOptions_SetUserCredentialsCallbacks, &Core::give_jwt, core.get(), &Core::sign, core.get());
+  }
   if (status != NATS_OK) return format_failure(url.text() + ": " + words(status));
   if (url.encrypted) {
     then(natsOptions_SetSecure, true);
@@ -272,6 +287,7 @@ std::string NatsLink::why() const {
   const std::lock_guard lock(core_->mutex);
   return core_->why;
 }
+bool NatsLink::not_permitted() const { return core_->not_permitted.load(std::memory_order_relaxed); }
 uint64_t NatsLink::most_bytes() const {
   natsConnection* const connection = core_->ready();
   return connection ? static_cast<uint64_t>(std::max<int64_t>(0, natsConnection_GetMaxPayload(connection))) : 0;

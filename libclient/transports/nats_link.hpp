@@ -19,11 +19,11 @@
 
 namespace trama {
 
-// Contents of files, but for the credentials, which the library reads by itself. None of it appears in any text.
+// Contents of files, as they were when they were loaded. None of it appears in any text.
 struct NatsAccess {
   std::string authorities, certificate, key;  // PEM
-  std::string credentials_file;
-  std::string user, password;  // instead of those in the URL; without a password the user is a token
+  std::string user_jwt, user_seed;            // of the credentials
+  std::string user, password;                 // instead of those in the URL; without a password the user is a token
 
   // Files that aren't wanted have empty names. Error: a file that can't be read, a certificate without its key.
   static FormatExpected<NatsAccess> load(const std::string& ca_file, const std::string& certificate_file,
@@ -65,6 +65,7 @@ class NatsLink {
   bool over() const;             // it failed, and is not made again
   uint64_t connections() const;  // that were made so far
   std::string why() const;       // the last failure, for people
+  bool not_permitted() const;    // the server has said so, of something that was sent or subscribed to
   uint64_t most_bytes() const;   // of a message to the server, with its headers
   const std::string& inbox() const;
 

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "libclient/formats/envelope.hpp"
@@ -14,14 +15,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPatience(2000);
 constexpr int kLookMs = 50;
-constexpr size_t kMostWaiting = 1024;
+constexpr size_t kMostWaiting = 1024, kMostNotesWaiting = 4096;
+constexpr size_t kMostJson = 64 << 10;
+constexpr int kNoJetStream = 10076, kNoJetStreamForAccount = 10039;  // what JetStream's errors are called
 
 std::string last_by(const std::string& subject) { return R"({"last_by_subj":")" + subject + "\"}"; }
 
 }  // namespace
 
-NatsStore::NatsStore(NatsLink& link, const StreamUrl& url, std::function<bool()> closed)
-    : link_(link), url_(url), closed_(std::move(closed)), get_(nats_api(url.domain, "DIRECT.GET." + nats_store(url))) {}
+NatsStore::NatsStore(NatsLink& link, const StreamUrl& url, size_t most_bytes, std::function<bool()> closed)
+    : link_(link),
+      url_(url),
+      most_bytes_(most_bytes),
+      closed_(std::move(closed)),
+      get_(nats_api(url.domain, "DIRECT.GET." + nats_store(url))) {}
 
 // An answer that comes too late is nobody's: each question has a subject of its own.
 std::optional<NatsMessage> NatsStore::ask(const std::string& subject, const std::string& body) {
@@ -34,27 +41,42 @@ std::optional<NatsMessage> NatsStore::ask(const std::string& subject, const std:
     link_.clear();
     while (auto message = link_.take()) {
       if (message->subject == answer) return message;
-      if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(*message));
+      keep(std::move(*message));
     }
   }
   return std::nullopt;
+}
+
+// Windows that there is no room for are missing then, and asked for as others are; notes are short.
+void NatsStore::keep(NatsMessage message) {
+  const size_t bytes = message.bytes.size();
+  const bool is_short = bytes <= kMostNoteBytes;
+  if (waiting_.size() >= (is_short ? kMostNotesWaiting : kMostWaiting)) return;
+  if (!is_short && waiting_bytes_ + bytes > most_bytes_) return;
+  waiting_bytes_ += bytes;
+  waiting_.push_back(std::move(message));
 }
 
 std::optional<NatsMessage> NatsStore::take() {
   if (waiting_.empty()) return link_.take();
   NatsMessage message = std::move(waiting_.front());
   waiting_.pop_front();
+  waiting_bytes_ -= message.bytes.size();
   return message;
 }
 
 NatsStore::Known NatsStore::look() {
   const auto message = ask(nats_api(url_.domain, "STREAM.INFO." + nats_store(url_)), "");
-  if (!message || message->bytes.empty()) return Known::no_answer;
+  if (!message) return Known::no_answer;
+  if (message->status == 503) return Known::missing;
+  if (message->bytes.empty() || message->bytes.size() > kMostJson) return Known::no_answer;
   const auto json = nlohmann::json::parse(message->bytes.begin(), message->bytes.end(), nullptr, false);
   if (!json.is_object()) return Known::no_answer;
   if (const auto error = json.find("error"); error != json.end() && error->is_object()) {
-    const auto code = error->find("code");
-    return code != error->end() && *code == 404 ? Known::missing : Known::no_answer;
+    const auto code = error->find("code"), kind = error->find("err_code");
+    if (code != error->end() && *code == 404) return Known::missing;
+    const bool none = kind != error->end() && (*kind == kNoJetStream || *kind == kNoJetStreamForAccount);
+    return none ? Known::missing : Known::no_answer;
   }
   const auto config = json.find("config");
   if (config == json.end() || !config->is_object()) return Known::no_answer;
@@ -62,61 +84,62 @@ NatsStore::Known NatsStore::look() {
   return direct != config->end() && *direct == true ? Known::there : Known::unfit;
 }
 
-std::optional<NatsMessage> NatsStore::get(const std::string& what) {
+NatsFound<NatsMessage> NatsStore::get(const std::string& what) {
   auto message = ask(get_, what);
-  if (!message || message->status != 0) return std::nullopt;
-  return message;
+  if (!message || (message->status != 0 && message->status != 404 && message->status != kNatsTooLong)) return {};
+  if (message->status != 0) return {{}, true};
+  return {std::move(message), true};
 }
 
-std::optional<StreamNote> NatsStore::note(std::optional<uint64_t> run) {
+NatsFound<NatsStore::Note> NatsStore::note(std::optional<uint64_t> run) {
   const auto message = get(last_by(run ? nats_note_subject(url_, *run) : nats_notes_of_all(url_)));
-  if (!message) return std::nullopt;
+  if (!message) return {{}, message.answered};
   auto note = read_note(message->bytes);
-  if (!note || note->run == 0 || (run && note->run != *run)) return std::nullopt;
+  if (!note || note->run == 0 || (run && note->run != *run)) return {{}, true};
   note->text = {};  // which points into the message
-  return *note;
+  return {Note{*note, message->sequence}, true};
 }
 
-std::optional<NatsStore::Stored> NatsStore::stored(std::optional<NatsMessage> message) const {
-  if (!message) return std::nullopt;
+NatsFound<NatsStore::Stored> NatsStore::get_window(uint64_t run, const std::string& what) {
+  auto message = get(what);
+  if (!message) return {{}, message.answered};
   const auto envelope = read_envelope(message->bytes);
-  if (!envelope) return std::nullopt;
-  return Stored{std::move(*message), envelope->seq};
+  if (!envelope || envelope->run != run) return {{}, true};
+  return {Stored{std::move(*message.what), envelope->seq}, true};
 }
 
-std::optional<NatsStore::Stored> NatsStore::last_of(uint64_t run) {
-  return stored(get(last_by(nats_windows_of(url_, run))));
+NatsFound<NatsStore::Stored> NatsStore::last_of(uint64_t run) {
+  return get_window(run, last_by(nats_windows_of(url_, run)));
 }
-std::optional<NatsStore::Stored> NatsStore::first_of(uint64_t run, uint64_t from_sequence) {
-  return stored(
-      get(R"({"seq":)" + std::to_string(from_sequence) + R"(,"next_by_subj":")" + nats_windows_of(url_, run) + "\"}"));
+NatsFound<NatsStore::Stored> NatsStore::first_of(uint64_t run, uint64_t from_sequence) {
+  return get_window(
+      run, R"({"seq":)" + std::to_string(from_sequence) + R"(,"next_by_subj":")" + nats_windows_of(url_, run) + "\"}");
 }
-std::optional<NatsStore::Stored> NatsStore::window(uint64_t run, uint64_t number) {
-  return stored(get(last_by(nats_window_subject(url_, run, number))));
+NatsFound<NatsStore::Stored> NatsStore::window(uint64_t run, uint64_t number) {
+  return get_window(run, last_by(nats_window_subject(url_, run, number)));
 }
 
-// By halves: times ascend with the numbers. A number that is gone is stood for by the next one that isn't.
-uint64_t NatsStore::since(uint64_t run, uint64_t begin, uint64_t end, int64_t time_ns) {
-  const uint64_t none = end;
-  uint64_t found = none;
-  while (begin < end && !closed_() && link_.connected()) {
+// By halves of the places in the store: times ascend with them. The store itself finds the next window behind a place
+// that has none of this run.
+NatsFound<uint64_t> NatsStore::since(uint64_t run, const Stored& first, const Stored& last, int64_t time_ns) {
+  uint64_t found = last.number + 1, begin = first.message.sequence, end = last.message.sequence + 1;
+  while (begin < end) {
     const uint64_t middle = begin + (end - begin) / 2;
-    uint64_t number = middle;
-    std::optional<Stored> there;
-    while (number < end && !(there = window(run, number)) && link_.connected()) ++number;
+    const auto there = first_of(run, middle);
+    if (!there.answered) return {};
     if (!there) {
       end = middle;
       continue;
     }
     const auto envelope = read_envelope(there->message.bytes);
     if (envelope->encoding != EnvelopeEncoding::tail && envelope->last_ns < time_ns) {
-      begin = number + 1;
+      begin = std::max(middle, there->message.sequence) + 1;
     } else {
-      found = number;
+      found = there->number;
       end = middle;
     }
   }
-  return found;
+  return {found, true};
 }
 
 bool NatsStore::ask_window(uint64_t run, uint64_t number) {

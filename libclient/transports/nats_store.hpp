@@ -2,6 +2,7 @@
 // for windows, whose answers come among the other messages. Part of nats_transport.cpp, not meant for others.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -12,31 +13,47 @@
 
 namespace trama {
 
+// What came of a question: it may be there, or not, or nobody said. The last says nothing of what is stored.
+template <class What>
+struct NatsFound {
+  std::optional<What> what;
+  bool answered = false;
+  explicit operator bool() const { return what.has_value(); }
+  const What& operator*() const { return *what; }
+  const What* operator->() const { return &*what; }
+};
+
 class NatsStore {
  public:
-  // `closed` ends every wait. All of them outlive the store.
-  NatsStore(NatsLink& link, const StreamUrl& url, std::function<bool()> closed);
+  // `closed` ends every wait. No more than `most_bytes` of other messages are kept while an answer is waited for. All
+  // of them outlive the store.
+  NatsStore(NatsLink& link, const StreamUrl& url, size_t most_bytes, std::function<bool()> closed);
 
   enum class Known {
     there,
-    missing,    // JetStream answers, and has no such stream
-    no_answer,  // no JetStream, or none that can be reached now
+    missing,    // no such stream, or no JetStream at all, as is said
+    no_answer,  // that can be made sense of
     unfit,      // the stream doesn't let single messages be read
   };
   Known look();
 
   // The last note of a run, or of whichever run there is.
-  std::optional<StreamNote> note(std::optional<uint64_t> run);
-  // A stored window; nothing where there is none.
+  struct Note {
+    StreamNote note;
+    uint64_t sequence = 0;  // in the store
+  };
+  NatsFound<Note> note(std::optional<uint64_t> run);
+  // A stored window.
   struct Stored {
     NatsMessage message;
     uint64_t number = 0;
   };
-  std::optional<Stored> last_of(uint64_t run);
-  std::optional<Stored> first_of(uint64_t run, uint64_t from_sequence = 1);
-  std::optional<Stored> window(uint64_t run, uint64_t number);
-  // The first stored window of a run, between these two numbers, with packets at this time or later; `end` without one.
-  uint64_t since(uint64_t run, uint64_t begin, uint64_t end, int64_t time_ns);
+  NatsFound<Stored> last_of(uint64_t run);
+  NatsFound<Stored> first_of(uint64_t run, uint64_t from_sequence = 1);
+  // The number of the first stored window of a run with packets at this time or later; the one behind the last without
+  // one.
+  NatsFound<uint64_t> since(uint64_t run, const Stored& first, const Stored& last, int64_t time_ns);
+  NatsFound<Stored> window(uint64_t run, uint64_t number);
 
   // Questions whose answers come as messages; answer() tells what they are about.
   bool ask_window(uint64_t run, uint64_t number);
@@ -52,15 +69,18 @@ class NatsStore {
 
  private:
   std::optional<NatsMessage> ask(const std::string& subject, const std::string& body);
-  std::optional<NatsMessage> get(const std::string& what);
-  std::optional<Stored> stored(std::optional<NatsMessage> message) const;
+  NatsFound<NatsMessage> get(const std::string& what);
+  NatsFound<Stored> get_window(uint64_t run, const std::string& what);
+  void keep(NatsMessage message);
 
   NatsLink& link_;
   const StreamUrl& url_;
+  const size_t most_bytes_;
   const std::function<bool()> closed_;
   const std::string get_;  // the subject that single messages are asked for at
   uint64_t questions_ = 0;
   std::deque<NatsMessage> waiting_;
+  size_t waiting_bytes_ = 0;
 };
 
 }  // namespace trama

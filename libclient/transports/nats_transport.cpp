@@ -57,9 +57,11 @@ class NatsTransport final : public Transport {
   After session();
   bool connect(NatsLink& link);
   After follow();
-  void begin_from_store();
+  bool begin_from_store();
+  bool begin_again();
   void begin(uint64_t run, uint64_t number);
-  uint64_t begin_at(const StreamNote& note);
+  bool begin_live(uint64_t run, uint64_t number);
+  std::optional<uint64_t> begin_at(uint64_t run, uint64_t allowed);
   After hear(NatsMessage message);
   void hear_answer(const NatsStore::Answer& about, NatsMessage message);
   After hear_live(const NatsPlace& place, NatsMessage message);
@@ -67,6 +69,8 @@ class NatsTransport final : public Transport {
   bool is_followed(uint64_t run, uint64_t head);
   std::optional<NatsWindow> read(const NatsPlace& place, NatsMessage message);
   void leave_run(uint64_t next_run);
+  void remember_left(uint64_t run);
+  void learn_rest();
   After advance();
   void ask();
   void look();
@@ -96,7 +100,8 @@ class NatsTransport final : public Transport {
   uint64_t passed_ = 0;                    // told to the queue
   std::optional<uint64_t> delivered_;      // of this run
   std::deque<uint64_t> left_;              // runs that are over
-  Clock::time_point heard_, looked_, asked_note_, answered_;
+  Clock::time_point heard_, looked_, asked_note_, answered_, asked_rest_, left_since_;
+  bool rest_known_ = false;  // when another run has begun: all of this one that the store has
   bool gap_ = false, many_gone_ = false;
   milliseconds pause_ = kFirstPause;
   std::string why_;     // the session ended
@@ -123,7 +128,7 @@ NatsTransport::After NatsTransport::session() {
   auto link = NatsLink::open(url_, access_, false);
   if (!link) return fail(std::move(link.error().text), std::move(link.error().hint));
   if (!connect(**link)) return After::again;
-  NatsStore store(**link, url_, [this] { return queue_.closed(); });
+  NatsStore store(**link, url_, options_.max_bytes, [this] { return queue_.closed(); });
   link_ = link->get();
   store_ = &store;
   begun_ = false;
@@ -133,7 +138,11 @@ NatsTransport::After NatsTransport::session() {
   if (store_known_ == NatsStore::Known::unfit)
     return fail(url_.text() + ": the JetStream stream " + nats_store(url_) + " doesn't let single messages be read",
                 "set allow_direct of that stream, or give another with ?store=NAME");
-  begin_from_store();
+  if (!begin_from_store()) {
+    why_ = link_->connected() ? "the server's store does not answer" : "the connection was lost: " + link_->why();
+    return After::again;
+  }
+  heard_ = Clock::now();
   return follow();
 }
 
@@ -154,29 +163,57 @@ bool NatsTransport::connect(NatsLink& link) {
 }
 
 // Where the subscriber wants to begin, or how the run that it follows has gone on. Without a store that knows, the
-// first that comes live says so.
-void NatsTransport::begin_from_store() {
-  if (run_ != 0) {
-    begin(run_, order_.next());
-    if (const auto note = store_->note(std::nullopt)) hear_note(*note, true);
-    return;
-  }
-  if (options_.start == StartKind::live || store_known_ != NatsStore::Known::there) return;
-  const auto note = store_->note(std::nullopt);
-  if (!note) return;
-  begin(note->run, begin_at(*note));
-  hear_note(*note, true);
-  if (const auto last = store_->last_of(run_)) order_.published(last->number + 1);
+// first that comes live says so. False: the store that may be there doesn't answer, so that nothing is known.
+bool NatsTransport::begin_from_store() {
+  if (store_known_ == NatsStore::Known::no_answer && (store_was_there_ || options_.start != StartKind::live))
+    return false;
+  if (run_ != 0) return begin_again();
+  if (options_.start == StartKind::live || store_known_ != NatsStore::Known::there) return true;
+  const auto found = store_->note(std::nullopt);
+  if (!found) return found.answered;
+  const StreamNote& note = found->note;
+  const auto at = begin_at(note.run, note.allowed);
+  const auto last = store_->last_of(note.run);
+  if (!at || !last.answered) return false;
+  begin(note.run, *at);
+  hear_note(note, true);
+  if (last) order_.published(last->number + 1);
+  return true;
 }
 
-uint64_t NatsTransport::begin_at(const StreamNote& note) {
+// The store may be behind, and end in an older run than this one: only what came into it later than this one's note is
+// of a newer run.
+bool NatsTransport::begin_again() {
+  NatsFound<NatsStore::Note> own, newest;
+  if (store_known_ == NatsStore::Known::there) {
+    own = store_->note(run_);
+    newest = store_->note(std::nullopt);
+    if (!own.answered || !newest.answered) return false;
+  }
+  begin(run_, order_.next());
+  if (own) hear_note(own->note, true);
+  if (own && newest && newest->sequence > own->sequence) hear_note(newest->note, true);
+  return true;
+}
+
+// By what came live. False: the store has to say more, and doesn't; it is asked again when more comes.
+bool NatsTransport::begin_live(uint64_t run, uint64_t number) {
+  const bool earlier = options_.start != StartKind::live && store_known_ == NatsStore::Known::there;
+  const auto at = earlier || options_.start == StartKind::number ? begin_at(run, number) : number;
+  if (at) begin(run, *at);
+  return at.has_value();
+}
+
+// Nothing: the store doesn't say, or has thrown away between two questions what it spoke of.
+std::optional<uint64_t> NatsTransport::begin_at(uint64_t run, uint64_t allowed) {
   const uint64_t at = options_.start_at;
   if (options_.start == StartKind::number) return at;
-  const auto first = store_->first_of(note.run), last = store_->last_of(note.run);
-  if (!first || !last) return note.allowed;
-  const uint64_t end = std::max(note.allowed, last->number + 1);
+  const auto first = store_->first_of(run), last = store_->last_of(run);
+  if (!first.answered || !last.answered || bool(first) != bool(last)) return std::nullopt;
+  if (!first) return allowed;
+  const uint64_t end = std::max(allowed, last->number + 1);
   if (options_.start == StartKind::last) return std::max(first->number, end - std::min(end, at));
-  return store_->since(note.run, first->number, last->number + 1, static_cast<int64_t>(at));
+  return store_->since(run, *first, *last, static_cast<int64_t>(at)).what;
 }
 
 void NatsTransport::begin(uint64_t run, uint64_t number) {
@@ -258,7 +295,7 @@ NatsTransport::After NatsTransport::hear_live(const NatsPlace& place, NatsMessag
     return After::again;
   }
   if (!is_followed(place.run, *place.number + 1)) return After::again;
-  if (!begun_) begin(place.run, options_.start == StartKind::number ? options_.start_at : *place.number);
+  if (!begun_ && !begin_live(place.run, *place.number)) return After::again;
   // One that can't be read is asked for, when more has come: the store may have it whole.
   if (auto window = read(place, std::move(message))) order_.keep(*place.number, std::move(*window));
   return After::again;
@@ -268,7 +305,7 @@ NatsTransport::After NatsTransport::hear_live(const NatsPlace& place, NatsMessag
 bool NatsTransport::is_followed(uint64_t run, uint64_t head) {
   if (run_ == 0 || run == run_) return true;
   if (std::find(left_.begin(), left_.end(), run) != left_.end()) return false;
-  if (next_run_ != 0 && next_run_ != run) left_.push_back(next_run_), next_head_ = 0;
+  if (next_run_ != 0 && next_run_ != run) remember_left(next_run_);
   if (next_run_ != run) leave_run(run);
   next_head_ = std::max(next_head_, head);
   return false;
@@ -279,7 +316,7 @@ bool NatsTransport::is_followed(uint64_t run, uint64_t head) {
 void NatsTransport::hear_note(const StreamNote& note, bool stored) {
   if (note.kind != NoteKind::begin && note.kind != NoteKind::heartbeat && note.kind != NoteKind::end) return;
   if (!is_followed(note.run, note.allowed)) return;
-  if (!begun_) begin(note.run, options_.start == StartKind::number ? options_.start_at : note.allowed);
+  if (!begun_ && !begin_live(note.run, note.allowed)) return;
   order_.published(note.allowed);
   if (stored) order_.settled(note.number);
   if (note.kind == NoteKind::end) end_ = note.allowed;
@@ -296,25 +333,46 @@ std::optional<NatsWindow> NatsTransport::read(const NatsPlace& place, NatsMessag
 void NatsTransport::leave_run(uint64_t next_run) {
   next_run_ = next_run;
   next_head_ = 0;
-  if (store_known_ != NatsStore::Known::there) return;
-  // A store that has the next run's notes has everything of this one that it will ever have.
-  const auto until = Clock::now() + kPatience * silence_;
-  while (!store_->note(next_run) && link_->connected() && !queue_.closed() && Clock::now() < until)
-    queue_.wait_until_closed(Clock::now() + kNoteAgain);
-  if (const auto note = store_->note(run_)) order_.published(note->allowed);
-  if (const auto last = store_->last_of(run_)) order_.published(last->number + 1);
-  order_.settled(order_.head());
+  rest_known_ = false;
+  left_since_ = Clock::now();
+  asked_rest_ = {};
+}
+
+void NatsTransport::remember_left(uint64_t run) {
+  left_.push_back(run);
+  if (left_.size() > kRunsLeft) left_.pop_front();
+}
+
+// A store that has the next run's notes has everything of this one that it will ever have. One that hasn't got them for
+// long, or doesn't answer for long, is not waited for.
+void NatsTransport::learn_rest() {
+  const auto now = Clock::now();
+  if (rest_known_ || now - asked_rest_ < kNoteAgain) return;
+  const bool late = now - left_since_ > kPatience * silence_;
+  if (store_known_ == NatsStore::Known::no_answer && now - looked_ > kLookAgain) look();
+  if (store_known_ == NatsStore::Known::there) {
+    const auto next = store_->note(next_run_), own = store_->note(run_);
+    const auto last = store_->last_of(run_);
+    if (own) order_.published(own->note.allowed);
+    if (last) order_.published(last->number + 1);
+    rest_known_ = late || (next && own.answered && last.answered);
+    if (rest_known_) order_.settled(order_.head());
+  } else {
+    rest_known_ = late || store_known_ == NatsStore::Known::missing;
+  }
+  asked_rest_ = Clock::now();
 }
 
 NatsTransport::After NatsTransport::advance() {
   if (!begun_) return After::again;
+  if (next_run_ != 0) learn_rest();
   deliver();
   ask();
   deliver();
   if (!order_.complete()) return After::again;
   if (next_run_ != 0) {
-    left_.push_back(run_);
-    if (left_.size() > kRunsLeft) left_.pop_front();
+    if (!rest_known_) return After::again;
+    remember_left(run_);
     begin(std::exchange(next_run_, 0), 0);
     order_.published(next_head_);
     return advance();
@@ -350,22 +408,27 @@ void NatsTransport::ask() {
 void NatsTransport::look() {
   looked_ = Clock::now();
   store_known_ = store_->look();
+  if (store_known_ == NatsStore::Known::no_answer && link_->not_permitted()) store_known_ = NatsStore::Known::missing;
   store_was_there_ |= store_known_ == NatsStore::Known::there;
 }
 
-// Where there has been no store, or none that answers for long, what is missing stays so.
+// Where there is no store, and has been none for long, what is missing stays so. One that only doesn't answer may have
+// it yet.
 void NatsTransport::ask_without_store(Clock::time_point now) {
   // What was known before this gap may not be so any more: a publisher makes the store when it comes.
   if (looked_ < answered_ || now - looked_ > kLookAgain) look();
-  if (store_known_ == NatsStore::Known::there) return;
+  if (store_known_ != NatsStore::Known::missing) return;
   if (!store_was_there_ || now - answered_ > kPatience * silence_) order_.give_up();
 }
 
 // A long row of numbers that are gone, as after a long time without a server, or behind what the store has thrown away:
 // how far it goes is asked for. Windows may be stored in a slightly different order than that of their numbers.
 void NatsTransport::pass_many_gone() {
-  const auto before = delivered_ ? store_->window(run_, *delivered_) : std::nullopt;
+  NatsFound<NatsStore::Stored> before{{}, true};
+  if (delivered_) before = store_->window(run_, *delivered_);
+  if (!before.answered) return (void)(many_gone_ = false);  // asked again
   const auto following = store_->first_of(run_, before ? before->message.sequence + 1 : 1);
+  many_gone_ = following.answered;
   if (following && following->number > order_.next() + kMostNatsQueue) order_.skip(following->number - kMostNatsQueue);
 }
 

@@ -9,6 +9,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMostAnswer = 64 << 10;
 constexpr int kNameInUse = 10058;
 constexpr int64_t kDuplicatesNs = 120'000'000'000;  // within it, a window that is sent twice isn't even written twice
 
@@ -66,6 +67,7 @@ bool NatsStoreSetup::fail(std::string error, std::string hint) {
 }
 
 bool NatsStoreSetup::hear(std::span<const uint8_t> answer) {
+  if (answer.size() > kMostAnswer) return fail("JetStream's answer is too long to make sense", "");
   const json said = json::parse(answer.begin(), answer.end(), nullptr, false);
   if (!said.is_object()) return fail("the NATS server has no JetStream", "say `jetstream {}` in its configuration");
   int code = 0;

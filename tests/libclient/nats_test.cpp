@@ -177,6 +177,76 @@ TEST_F(Nats, WhatTheStoreHasThrownAwayIsMissed) {
   expect_window(gone, kept, kept - 5);
 }
 
+// Notes are among what the oldest of is thrown away: the next one that comes live stands for it.
+TEST_F(Nats, AStoreWithoutANoteIsBegunInAllTheSame) {
+  const NatsServer server;
+  NatsConfig small = config(server);
+  small.store.bytes = 24 << 10;
+  small.beat_ns = 5'000'000'000;
+  NatsPublisherThread publisher(small);
+  publish(publisher, 0, 200);
+  SubscribeOptions options;
+  options.start = StartKind::last;
+  options.start_at = 100'000;
+  auto all = Subscriber::open(server.url(), options);
+  ASSERT_TRUE(all);
+  const Next first = all->next(kLong);
+  ASSERT_TRUE(first.window) << first.error.text;
+  EXPECT_LT(first.window->info().seq, 199u);
+  EXPECT_EQ(first.window->missed, 0u);
+  for (uint64_t seq = first.window->info().seq + 1; seq < 200; ++seq) expect_window(*all, seq);
+}
+
+// What doesn't answer says nothing: here somebody else's subscription has the questions, and nobody answers them.
+TEST_F(Nats, AStoreThatDoesNotAnswerIsAskedAgain) {
+  const NatsServer server("jetstream: false");
+  auto link = NatsLink::open(parse_stream_url(server.url()).value(), {}, true);
+  ASSERT_TRUE(link);
+  await([&] { return (*link)->connected(); });
+  ASSERT_TRUE((*link)->subscribe("$JS.API.>", 64, 1024) && (*link)->flush(10'000));
+  NatsPublisherThread publisher(config(server));
+  SubscribeOptions options;
+  options.start = StartKind::last;
+  options.start_at = 5;
+  auto subscriber = Subscriber::open(server.url(), options);
+  ASSERT_TRUE(subscriber);
+  size_t questions = 0;  // each session has one
+  await([&] {
+    while (const auto message = (*link)->take()) questions += message->subject.starts_with("$JS.API.STREAM.INFO.");
+    return questions >= 2;
+  });
+  EXPECT_FALSE(subscriber->connected());
+  EXPECT_EQ(subscriber->counts().sessions, 0u);
+}
+
+TEST_F(Nats, AServerThatOthersNameIsNotGoneTo) {
+  // Two servers of one cluster tell their clients of each other.
+  const std::string routes = std::to_string(test::free_port());
+  NatsServer named("cluster { name: c, listen: \"127.0.0.1:" + routes + "\" }\nserver_name: named\njetstream: false");
+  NatsServer other("cluster { name: c, listen: \"127.0.0.1:-1\", routes: [\"nats://127.0.0.1:" + routes +
+                   "\"] }\nserver_name: other\njetstream: false");
+  auto link = NatsLink::open(parse_stream_url(named.url()).value(), {}, true);
+  ASSERT_TRUE(link);
+  await([&] { return (*link)->connected(); });
+  // What crosses from one to the other shows that they know each other.
+  auto across = NatsLink::open(parse_stream_url(other.url()).value(), {}, true);
+  ASSERT_TRUE(across);
+  await([&] { return (*across)->connected(); });
+  ASSERT_TRUE((*link)->subscribe("across", 64, 1024) && (*link)->flush(10'000));
+  bool crossed = false;
+  await([&] {
+    (*across)->send("across", "x");
+    return crossed |= (*link)->take().has_value();
+  });
+  named.kill();
+  await([&] { return !(*link)->connected(); });
+  const auto until = std::chrono::steady_clock::now() + 2s;  // many times what it takes to connect anew
+  while (std::chrono::steady_clock::now() < until && !(*link)->connected()) std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE((*link)->connected());
+  named.start();
+  await([&] { return (*link)->connected(); });
+}
+
 TEST_F(Nats, ASlowSubscriberThatWaitsGetsEverything) {
   const NatsServer server;
   NatsPublisherThread publisher(config(server));
@@ -294,6 +364,16 @@ TEST(NatsAccess, FilesThatCanNotBeUsedAreNamed) {
   EXPECT_THAT(NatsAccess::load("", text, "", "", "").error().text, HasSubstr("together"));
   EXPECT_THAT(NatsAccess::load("", "", "", missing, "").error().text, HasSubstr(missing));
   EXPECT_THAT(NatsAccess::load("", "", "", login, login).error().text, HasSubstr("exclude"));
+  EXPECT_THAT(NatsAccess::load("", "", "", login, "").error().text, HasSubstr("JWT"));
+  const std::string credentials = folder / "credentials";
+  test::write_file(credentials,
+                   std::string("-----BEGIN NATS USER JWT-----\neyJ0.abc\n------END NATS USER JWT------\n\n"
+                               "-----BEGIN USER NKEY SEED-----\r\nSUAB\r\n------END USER NKEY SEED------\n"));
+  std::filesystem::permissions(credentials, std::filesystem::perms(0600));
+  const auto access = NatsAccess::load("", "", "", credentials, "");
+  ASSERT_TRUE(access) << access.error().text;
+  EXPECT_EQ(access->user_jwt, "eyJ0.abc");
+  EXPECT_EQ(access->user_seed, "SUAB");
   std::filesystem::permissions(login, std::filesystem::perms(0640));
   EXPECT_THAT(NatsAccess::load("", "", "", "", login).error().hint, HasSubstr("chmod"));
 }
