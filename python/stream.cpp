@@ -57,9 +57,14 @@ void wait(int descriptor, std::optional<Clock::time_point> until) {
   poll(&event, 1, static_cast<int>(std::max(slice, milliseconds(0)).count()));
 }
 
-std::unique_ptr<Stream> open(const std::string& url, StartKind start, uint64_t start_at, Overflow overflow,
-                             size_t ahead, bool reconnect, bool past_end, bool follow, double silence_s,
-                             uint64_t max_bytes, uint64_t max_links, const SubscriberKeys& keys) {
+// Objects of their own, so that no text about arguments that don't fit shows a password or a key.
+struct Url {
+  std::string text;
+};
+
+std::unique_ptr<Stream> open(const Url& url, StartKind start, uint64_t start_at, Overflow overflow, size_t ahead,
+                             bool reconnect, bool past_end, bool follow, double silence_s, uint64_t max_bytes,
+                             uint64_t max_links, const SubscriberKeys& keys, const NatsFiles& nats) {
   SubscribeOptions options;
   options.start = start;
   options.start_at = start_at;
@@ -72,7 +77,8 @@ std::unique_ptr<Stream> open(const std::string& url, StartKind start, uint64_t s
   options.max_bytes = max_bytes;
   options.max_links = max_links;
   options.keys = keys;
-  return std::make_unique<Stream>(url, options);
+  options.nats = nats;
+  return std::make_unique<Stream>(url.text, options);
 }
 
 }  // namespace
@@ -109,12 +115,13 @@ Next Stream::take(Subscriber& subscriber) {
 py::object Stream::next(std::optional<double> timeout_s) {
   const auto until = end_of(timeout_s);
   for (;;) {
-    const auto subscriber = shared();
+    auto subscriber = shared();
     Next next = without_gil([&] {
-      Next taken = take(*subscriber);
+      const auto kept = std::move(subscriber);  // maybe the last: its end waits for a thread, and nobody with it
+      Next taken = take(*kept);
       if (taken.outcome != Outcome::timeout || (until && Clock::now() >= *until)) return taken;
-      wait(subscriber->descriptor(), until);
-      return take(*subscriber);
+      wait(kept->descriptor(), until);
+      return take(*kept);
     });
     if (next.outcome != Outcome::timeout) return to_object(std::move(next));
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -138,10 +145,11 @@ void Stream::close() {
 
 void Stream::look() {
   if (!subscriber_ || forked()) return;
-  const auto subscriber = subscriber_;
+  auto subscriber = subscriber_;
   std::tie(counts_, tail_) = without_gil([&] {
+    const auto kept = std::move(subscriber);  // as above
     const std::lock_guard lock(one_at_a_time_);
-    return std::pair(subscriber->counts(), subscriber->tail());
+    return std::pair(kept->counts(), kept->tail());
   });
 }
 
@@ -157,14 +165,20 @@ void bind_stream(py::module_& module) {
       .value("time", StartKind::time);
   py::enum_<Overflow>(module, "Overflow").value("wait", Overflow::wait).value("drop", Overflow::drop);
   py::enum_<Outcome>(module, "Outcome").value("timeout", Outcome::timeout).value("ended", Outcome::ended);
-  // An object of its own, so that no text about arguments that don't fit shows a key.
+  py::class_<Url>(module, "Url").def(py::init([](std::string text) { return Url{std::move(text)}; }));
   py::class_<SubscriberKeys>(module, "Keys").def(py::init([](std::string publisher, std::string secret) {
     return SubscriberKeys{std::move(publisher), std::move(secret)};
   }));
+  py::class_<NatsFiles>(module, "NatsFiles")
+      .def(py::init(
+          [](std::string ca, std::string certificate, std::string key, std::string credentials, std::string login) {
+            return NatsFiles{std::move(ca), std::move(certificate), std::move(key), std::move(credentials),
+                             std::move(login)};
+          }));
   py::class_<Stream>(module, "Stream")
       .def(py::init(&open), py::arg("url"), py::kw_only(), py::arg("start"), py::arg("start_at"), py::arg("overflow"),
            py::arg("ahead"), py::arg("reconnect"), py::arg("past_end"), py::arg("follow"), py::arg("silence"),
-           py::arg("max_bytes"), py::arg("max_links"), py::arg("keys"))
+           py::arg("max_bytes"), py::arg("max_links"), py::arg("keys"), py::arg("nats"))
       .def("next", &Stream::next, py::arg("timeout"))
       .def("close", &Stream::close)
       .def("fileno", &Stream::descriptor)

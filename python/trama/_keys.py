@@ -36,6 +36,8 @@ def _read(path: 'os.PathLike[str]', secret: bool) -> str:
 
 
 def _load(name: str, key: 'str | os.PathLike[str]', secret: bool) -> str:
+    if not isinstance(key, (str, os.PathLike)):  # the name of a file is shown: bytes could be the key
+        raise TypeError(f'`{name}` is a str or a pathlib.Path, not {type(key).__name__}')
     text = key if isinstance(key, str) else _read(key, secret)
     if not _is_key(text):
         raise Error(f'{name if isinstance(key, str) else os.fspath(key)}: not a key of a stream', _HINT)

@@ -13,6 +13,8 @@ class Start:
     at: int = 0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.kind, StartKind) or not isinstance(self.at, int):
+            raise TypeError('a stream begins at a whole number, of windows or nanoseconds')
         if not 0 <= self.at < 1 << 63:
             raise ValueError('a stream begins at no number or time below 0 or beyond 63 bits')
 

@@ -2,23 +2,17 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import os
 import types
 import typing
 
 from ._keys import load_keys
+from ._kinds import to_bool, to_nats_files, to_seconds, to_url, to_whole
 from ._start import LIVE, Start
 from ._trama import Outcome, Overflow, Stream, Window
 
 _MOST_BYTES = 64 << 20
 _MOST_LINKS = 1 << 26
-
-
-def _whole(name: str, value: int) -> int:
-    if not 0 <= operator.index(value) < 1 << 63:
-        raise ValueError(f'`{name}` is below 0, or beyond 63 bits')
-    return value
 
 
 class Counts(typing.NamedTuple):
@@ -42,7 +36,10 @@ class _Subscription:
                  reconnect: bool = True, past_end: bool = False, follow: bool = True, silence: float = 5.0,
                  max_bytes: int = _MOST_BYTES, max_links: int = _MOST_LINKS,
                  publisher_key: str | os.PathLike[str] | None = None,
-                 secret_key: str | os.PathLike[str] | None = None) -> None:
+                 secret_key: str | os.PathLike[str] | None = None,
+                 login: os.PathLike[str] | None = None, credentials: os.PathLike[str] | None = None,
+                 ca: os.PathLike[str] | None = None, certificate: os.PathLike[str] | None = None,
+                 certificate_key: os.PathLike[str] | None = None) -> None:
         """Returns at once; a publisher that isn't there yet is waited for.
 
         start          LIVE, ALL, number(N), last(N), since(TIME)
@@ -56,15 +53,25 @@ class _Subscription:
         max_links      windows with more are refused
         publisher_key  its public key, when it wants keys: as a str, or the path of its file
         secret_key     of this subscriber, likewise
+
+        Of NATS, files by their pathlib.Path:
+        login            USER:PASSWORD, or a token
+        credentials      as its tools make them
+        ca               authorities that the server's certificate must be of; PEM
+        certificate      of this subscriber, with certificate_key; PEM
         """
-        if overflow not in ('wait', 'drop'):
+        if not isinstance(overflow, str) or overflow not in ('wait', 'drop'):
             raise ValueError("`overflow` is neither 'wait' nor 'drop'")
         if not isinstance(start, Start):
             raise TypeError('`start` is LIVE, ALL, number(N), last(N) or since(TIME)')
-        self._stream = Stream(url, start=start.kind, start_at=start.at, overflow=getattr(Overflow, overflow),
-                              ahead=_whole('ahead', ahead), reconnect=reconnect, past_end=past_end, follow=follow, silence=silence,
-                              max_bytes=_whole('max_bytes', max_bytes), max_links=_whole('max_links', max_links),
-                              keys=load_keys(publisher_key, secret_key))
+        place = to_url(url)
+        nats = to_nats_files(url, ca=ca, certificate=certificate, certificate_key=certificate_key, credentials=credentials,
+                             login=login)
+        self._stream = Stream(place, start=start.kind, start_at=start.at, overflow=getattr(Overflow, overflow),
+                              ahead=to_whole('ahead', ahead), reconnect=to_bool('reconnect', reconnect),
+                              past_end=to_bool('past_end', past_end), follow=to_bool('follow', follow),
+                              silence=to_seconds('silence', silence), max_bytes=to_whole('max_bytes', max_bytes),
+                              max_links=to_whole('max_links', max_links), keys=load_keys(publisher_key, secret_key), nats=nats)
 
     def __del__(self) -> None:
         if self._stream is not None:
