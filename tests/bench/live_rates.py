@@ -43,7 +43,7 @@ directory = "{out}"
 """
 WIRE = {"af_packet": f'interfaces = ["v1"]\nring_bytes = {RING_BYTES}\ndirection = "in"',
         "af_xdp": 'interfaces = ["v1"]\nrole = "tap"'}
-NULL_DEVICE = 'devices = ["net_null0,size=60"]\neal = ["--no-pci"]\nhuge_pages = "off"'
+NULL_DEVICE = 'devices = ["net_null0,size=60"]\neal = ["--no-pci"]\nhuge_pages = "no"'
 
 
 class Bench:
@@ -104,7 +104,8 @@ class Bench:
 
 
 def summary(output):
-    return json.loads(output[output.index("{"):])
+    """Of what a run said, the JSON; notes stand around it."""
+    return json.JSONDecoder().raw_decode(output, output.index("{"))[0]
 
 
 def text(values, scale=1e-6):
