@@ -3,6 +3,7 @@
 
 Indices are anonymized addresses; with index_order "numeric", 10.1.2.3 is 0x0a010203.
 """
+import os
 import sys
 
 import numpy as np
@@ -20,7 +21,11 @@ def main() -> None:
 
 
 if __name__ == '__main__':
+    if len(sys.argv) != 2:
+        sys.exit('follow.py URL')
     try:
         main()
     except (trama.Error, KeyboardInterrupt) as error:
         sys.exit(str(error) or 130)
+    except BrokenPipeError:  # whoever read it has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

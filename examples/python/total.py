@@ -25,6 +25,8 @@ def main() -> None:
 
 
 if __name__ == '__main__':
+    if len(sys.argv) != 2:
+        sys.exit('total.py ARCHIVE|FOLDER')
     try:
         main()
     except trama.Error as error:

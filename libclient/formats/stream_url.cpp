@@ -51,8 +51,10 @@ FormatExpected<StreamUrl> parse_place(std::string_view place) {
   const std::string_view port = place.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), url.port);
   if (error != std::errc() || end != port.data() + port.size())
-    return format_failure("the port of a URL is no number from 0 to 65535");
+    return format_failure("the port of a URL is no number from 0 to 65535", "as in trama+tcp://127.0.0.1:7801/roof");
   place = place.substr(0, colon);
+  if (place.find('@') != std::string_view::npos)  // it may be a secret, and a host is shown
+    return format_failure("a URL with a login, where there is none", "keys are given apart; nats:// has logins");
   const bool bracketed = place.size() > 2 && place.front() == '[' && place.back() == ']';
   if (bracketed) place = place.substr(1, place.size() - 2);
   if (place.empty() || (!bracketed && place.find(':') != std::string_view::npos))

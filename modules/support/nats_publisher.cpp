@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "libclient/transports/nats_subjects.hpp"
@@ -220,10 +219,7 @@ void NatsPublisher::hear_word(uint64_t seq, const NatsMessage& message) {
     setup_due_ns_ = 0;
   }
   if (!is_error) return;
-  const auto said = nlohmann::json::parse(text, nullptr, false);
-  const std::string what = said.is_object() && said.contains("error") && said["error"].is_object()
-                               ? said["error"].value("description", "nothing that makes sense")
-                               : "nothing that makes sense";
+  const std::string what = NatsStoreSetup::refusal_in(message.bytes);
   say_once(said_store_, Severity::warning, at_ + ": a window could not be stored: " + what, "it is tried again");
 }
 

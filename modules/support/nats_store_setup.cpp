@@ -66,6 +66,15 @@ bool NatsStoreSetup::fail(std::string error, std::string hint) {
   return false;
 }
 
+std::string NatsStoreSetup::refusal_in(std::span<const uint8_t> answer) {
+  constexpr const char* kNonsense = "nothing that makes sense";
+  if (answer.size() > kMostAnswer) return kNonsense;
+  const json said = json::parse(answer.begin(), answer.end(), nullptr, false);
+  if (!said.is_object() || !said.contains("error") || !said["error"].is_object()) return kNonsense;
+  const std::string what = text_of(said["error"], "description");
+  return what.empty() ? kNonsense : what;
+}
+
 bool NatsStoreSetup::hear(std::span<const uint8_t> answer) {
   if (answer.size() > kMostAnswer) return fail("JetStream's answer is too long to make sense", "");
   const json said = json::parse(answer.begin(), answer.end(), nullptr, false);
@@ -74,7 +83,8 @@ bool NatsStoreSetup::hear(std::span<const uint8_t> answer) {
   std::string what;
   if (const auto error = said.find("error"); error != said.end() && error->is_object()) {
     what = text_of(*error, "description");
-    code = error->value("err_code", -1);
+    const auto number = error->find("err_code");
+    code = number != error->end() && number->is_number_integer() ? number->get<int>() : -1;
   }
   if (step_ == Step::make && code == kNameInUse) return step_ = Step::look, true;
   if (step_ == Step::make_mirror && code == kNameInUse) return step_ = Step::done, true;

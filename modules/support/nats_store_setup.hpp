@@ -31,6 +31,9 @@ class NatsStoreSetup {
   void restart() { step_ = Step::make; }
 
   bool ready() const { return step_ > Step::change; }  // windows are stored
+
+  // What JetStream says of a window that it doesn't take; of an answer that may be anything.
+  static std::string refusal_in(std::span<const uint8_t> answer);
   // What the server said, for people; and what mends it.
   const std::string& error() const { return error_; }
   const std::string& hint() const { return hint_; }

@@ -53,6 +53,7 @@ TEST(StreamUrl, IsRefusedWithTheReason) {
       {"nats://x:1/roof?store=a.b", "no name"},
       {"nats://x:1/" + std::string(256, 'x'), "255"},
       {"trama+tcp://127.0.0.1", "without a port"},
+      {"trama+tcp://me:secret@127.0.0.1:7801/roof", "a URL with a login"},
       {"trama+tcp://127.0.0.1:", "without a port"},
       {"trama+tcp://127.0.0.1:65536", "port"},
       {"trama+tcp://127.0.0.1:7x", "port"},

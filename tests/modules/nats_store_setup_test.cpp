@@ -155,6 +155,7 @@ TEST_F(NatsStoreSetupTest, SaysWhatTheServerSays) {
       {"\xff{", "no JetStream"},
       {R"({"error":{"err_code":10047,"description":"insufficient storage"}})", "insufficient storage"},
       {R"({"error":{}})", "JetStream says"},
+      {R"({"error":{"err_code":"x","description":7}})", "JetStream says"},
   };
   for (const auto& [answer, text] : cases) {
     NatsStoreSetup setup(url(), {});
@@ -166,6 +167,17 @@ TEST_F(NatsStoreSetupTest, SaysWhatTheServerSays) {
   EXPECT_FALSE(hear(without_domain, "{}"));
   EXPECT_TRUE(without_domain.ready());  // stored all the same
   EXPECT_NE(without_domain.hint().find("leaf.conf"), std::string::npos);
+}
+
+TEST_F(NatsStoreSetupTest, WhatAWindowIsRefusedForMayBeAnything) {
+  const auto refusal = [](const std::string& text) {
+    return NatsStoreSetup::refusal_in({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  };
+  EXPECT_EQ(refusal(R"({"error":{"description":"maximum bytes exceeded"}})"), "maximum bytes exceeded");
+  for (const std::string& text :
+       {std::string(R"({"error":{"description":7}})"), std::string("\"error\""), std::string(1 << 20, '['),
+        R"({"error":{"description":")" + std::string(1 << 20, 'x') + "\"}}"})
+    EXPECT_EQ(refusal(text), "nothing that makes sense");
 }
 
 }  // namespace
