@@ -65,7 +65,8 @@ void NatsTransport::ask_without_store(Clock::time_point now) {
   // What was known before this gap may not be so any more: a publisher makes the store when it comes.
   if (looked_ < answered_ || now - looked_ > kLookAgain) look();
   if (store_known_ != NatsStore::Known::missing) return;
-  if (!store_was_there_ || now - answered_ > kPatience * silence_) order_.give_up();
+  // A heartbeat may tell of a window that is still on its way.
+  if (now - answered_ > (store_was_there_ ? kPatience * silence_ : kLookAgain)) order_.give_up();
 }
 
 // A long row of numbers that are gone, as after a long time without a server, or behind what the store has thrown away:
