@@ -1,7 +1,7 @@
 // Nothing is allocated between the first and the last message, on the threads that run stages.
 #include <gtest/gtest.h>
 
-#include "tests/engine/pipeline.hpp"
+#include "tests/engine/pipeline_stages.hpp"
 #include "tests/engine/small_stages.hpp"
 #include "tests/support/allocation_counter.hpp"
 

@@ -9,7 +9,7 @@
 #include <deque>
 #include <mutex>
 
-#include "tests/engine/pipeline.hpp"
+#include "tests/engine/pipeline_setup.hpp"
 #include "tests/engine/small_stages.hpp"
 #include "tests/support/watchdog.hpp"
 

@@ -62,7 +62,7 @@ MUTANTS = [
       "if (node.drained.fetch_add(1, std::memory_order_acq_rel) + 1 < node.replicas.size()) return true;",
      "if (node.drained.fetch_add(1, std::memory_order_acq_rel) > 0) return true;")),
     ("stamp forgets its place when blocked",
-     ("tests/engine/pipeline.hpp",
+     ("tests/engine/pipeline_stages.hpp",
       "      if (!heap_) return Step::blocked;",
      "      if (!heap_) return used_ = 0, Step::blocked;")),
     ("credits counted, not numbered",
@@ -105,10 +105,11 @@ def build(folder, compiler):
 
 def copy_engine(folder):
     shutil.copytree(ROOT / "engine", folder / "engine")
-    for part in ("tests/engine/pipeline.hpp", "tests/engine/small_stages.hpp", "tests/engine/pipeline_driver.cpp",
-                 "tests/support/graph_fixture.hpp", "tests/support/watchdog.hpp"):
-        (folder / part).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / part, folder / part)
+    for part in (*sorted((ROOT / "tests/engine").glob("*.hpp")), ROOT / "tests/engine/pipeline_driver.cpp",
+                 ROOT / "tests/support/graph_fixture.hpp", ROOT / "tests/support/watchdog.hpp"):
+        copy = folder / part.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(part, copy)
 
 
 def change(folder, name, changes):

@@ -10,6 +10,7 @@
 
 #include "tests/engine/pipeline.hpp"
 #include "tests/engine/small_stages.hpp"
+#include "tests/engine/unordered_pipeline.hpp"
 #include "tests/support/watchdog.hpp"
 
 namespace trama {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/sanitizers.hpp"
-#include "tests/engine/pipeline.hpp"
+#include "tests/engine/pipeline_setup.hpp"
 
 namespace trama {
 namespace {

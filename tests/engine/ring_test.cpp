@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "engine/credits.hpp"
-#include "tests/engine/pipeline.hpp"
+#include "tests/engine/pipeline_setup.hpp"
 
 namespace trama {
 namespace {

@@ -9,6 +9,7 @@
 #include "engine/sanitizers.hpp"
 #include "tests/engine/pipeline.hpp"
 #include "tests/engine/small_stages.hpp"
+#include "tests/engine/unordered_pipeline.hpp"
 #include "tests/support/long_tests.hpp"
 #include "tests/support/watchdog.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "tests/engine/pipeline.hpp"
 #include "tests/engine/small_stages.hpp"
+#include "tests/engine/unordered_pipeline.hpp"
 #include "tests/support/long_tests.hpp"
 
 namespace trama {
