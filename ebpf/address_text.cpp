@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -19,13 +20,15 @@ std::optional<uint32_t> number(std::string_view text) {
 }  // namespace
 
 std::optional<Address> address_of(std::string_view text) {
-  const std::string terminated(text);
+  std::array<char, INET6_ADDRSTRLEN> terminated{};
+  if (text.size() >= terminated.size() || text.find('\0') != std::string_view::npos) return std::nullopt;
+  std::copy(text.begin(), text.end(), terminated.begin());
   Address address;
-  if (::inet_pton(AF_INET, terminated.c_str(), address.bytes.data()) == 1) {
+  if (::inet_pton(AF_INET, terminated.data(), address.bytes.data()) == 1) {
     address.size = 4;
     return address;
   }
-  if (::inet_pton(AF_INET6, terminated.c_str(), address.bytes.data()) != 1) return std::nullopt;
+  if (::inet_pton(AF_INET6, terminated.data(), address.bytes.data()) != 1) return std::nullopt;
   address.size = 16;
   return address;
 }
@@ -42,8 +45,9 @@ Expected<Cidr> cidr_of(std::string_view text) {
       return refuse("the prefix length is no number of 0 to " + std::to_string(most), "as in 10.0.0.0/8");
     cidr.length = *length;
   }
-  for (uint32_t bit = cidr.length; bit < most; ++bit)
-    if ((address->bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
+  for (uint32_t byte = cidr.length / 8; byte < address->size; ++byte)
+    if (const uint32_t behind = byte == cidr.length / 8 ? 0xffu >> cidr.length % 8 : 0xffu;
+        (address->bytes[byte] & behind) != 0)
       return refuse("the prefix has bits set behind its length", "10.1.0.0/8 would be 10.0.0.0/8");
   return cidr;
 }

@@ -66,6 +66,7 @@ class Dataflow {
   void step_helper_call(uint32_t at, State& state);
   void check_argument(uint32_t at, const HelperInfo& helper, uint32_t number, State& state);
   void check_pointed(uint32_t at, Argument kind, uint32_t number, uint64_t bytes, State& state);
+  static int64_t number_on_stack(const State& state, const Access& access);
   void check_map(uint32_t at, const HelperInfo& helper, const Register& map);
   Register result_of(uint32_t at, const HelperInfo& helper, State& state);
   void note_helper(const HelperInfo& helper, const State& state);

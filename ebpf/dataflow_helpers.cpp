@@ -45,6 +45,21 @@ void Dataflow::check_map(uint32_t at, const HelperInfo& helper, const Register& 
     refuse(at, "map " + spec.name + " is read-only for programs");
 }
 
+// The first four bytes of what is accessed, when they are known; else -1.
+int64_t Dataflow::number_on_stack(const State& state, const Access& access) {
+  constexpr int64_t kStackBytes = kFrameBytes;
+  if (access.base.base != Base::stack || access.spread != 0 || access.bytes < sizeof(uint32_t)) return -1;
+  uint32_t number = 0;
+  for (int64_t byte = 0; byte < static_cast<int64_t>(sizeof number); ++byte) {
+    const int64_t place = kStackBytes + access.low + byte;
+    const auto known =
+        place >= 0 && place < kStackBytes ? state.known_byte(static_cast<uint64_t>(place)) : std::nullopt;
+    if (!known) return -1;
+    number |= uint32_t{*known} << 8 * byte;
+  }
+  return number;
+}
+
 void Dataflow::check_pointed(uint32_t at, Argument kind, uint32_t number, uint64_t bytes, State& state) {
   const Register base = state.registers[number];
   const Access access{base, base.offset, base.most, bytes};
@@ -74,7 +89,10 @@ void Dataflow::check_pointed(uint32_t at, Argument kind, uint32_t number, uint64
     properties().deciding_maps |= uint64_t{1} << base.id;
   if (!facts_) return;
   InstructionFacts& fact = facts_->instructions[at];
-  if (kind == Argument::key) fact.key_proven = proven(access);
+  if (kind == Argument::key) {
+    fact.key_proven = proven(access);
+    fact.key_number = number_on_stack(state, access);
+  }
   if (kind == Argument::value) fact.value_proven = proven(access);
 }
 

@@ -200,6 +200,7 @@ void Dataflow::note_access(uint32_t at, const Access& access) {
 void Dataflow::stored_on_stack(State& state, const Access& access, const Register& value) {
   if (access.spread != 0) {
     for (Slot& slot : state.slots) slot.content = Register::either(slot.content, value);
+    for (uint64_t place = 0; place < kFrameBytes; ++place) state.set_byte(place, std::nullopt);
     return;
   }
   const int64_t first = kStackBytes + access.low;
@@ -216,6 +217,8 @@ void Dataflow::stored_on_stack(State& state, const Access& access, const Registe
       slot.content = Register::either(slot.content, value);
     }
     slot.written = static_cast<uint8_t>(slot.written | 1u << place % 8);
+    const bool known = value.base == Base::scalar && value.exact;
+    state.set_byte(place, known ? std::optional(static_cast<uint8_t>(value.most >> byte * 8)) : std::nullopt);
   }
 }
 

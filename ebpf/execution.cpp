@@ -5,6 +5,7 @@
 #include "ebpf/memory_range.hpp"
 
 namespace trama::ebpf {
+
 ValueRange value_around(const Execution& execution, uint64_t address) noexcept {
   for (uint32_t map = 0; map < execution.map_count; ++map) {
     const MapLayout& layout = execution.maps[map]->layout();

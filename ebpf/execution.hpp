@@ -15,6 +15,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "ebpf/lpm_root.hpp"
 #include "ebpf/object.hpp"
 
 namespace trama::ebpf {
@@ -75,9 +76,12 @@ struct Execution {
 
   uint32_t cpu = 0;  // the replica: which copy of per-CPU maps is its own
   uint32_t map_count = 0;
-  Map* const* maps = nullptr;         // by index
-  const void* tables[kMaxMaps] = {};  // LPM tables (LpmTable) in force for this batch, by map
-  uint64_t generation = 0;            // which those are
+  Map* const* maps = nullptr;          // by index
+  uint8_t* own_values[kMaxMaps] = {};  // by map: the first value of this replica's copy, or of the only one
+  const void* tables[kMaxMaps] = {};   // LPM tables (LpmTable) in force for this batch, by map; null: an empty list
+  LpmRoot roots[kMaxMaps] = {};        // of those; of an empty list one that holds nothing
+  const LpmShortTail* tails[kMaxMaps] = {};
+  uint64_t generation = 0;  // which those are
 
   // What may be stored to: whatever else a program was seen to do, nothing is changed that its replicas rely on. Bit i:
   // values of map i.
@@ -98,17 +102,22 @@ struct Execution {
 
   // Before each packet.
   void show(const PacketView& packet) noexcept {
-    data = data_meta = reinterpret_cast<uint64_t>(packet.data);
-    data_end = data + packet.bytes;
-    lowest_data = packet.headroom > kReservedHeadroomBytes ? data - packet.headroom + kReservedHeadroomBytes : data;
+    show_next(packet.data, packet.bytes, packet.time_ns);
+    if (packet.headroom > kReservedHeadroomBytes) lowest_data = data - packet.headroom + kReservedHeadroomBytes;
     ingress_ifindex = packet.ingress_ifindex;
     rx_queue_index = packet.rx_queue_index;
-    time_ns = packet.time_ns;
+    if (clears_stack) clear_stack();
+  }
+  void clear_stack() noexcept { std::memset(stack, 0, sizeof stack); }
+  // One that came where the last one came, without headroom, for a program that needs no clear stack.
+  void show_next(const uint8_t* first, uint32_t bytes, uint64_t time) noexcept {
+    data = data_meta = lowest_data = reinterpret_cast<uint64_t>(first);
+    data_end = data + bytes;
+    time_ns = time;
     steps_left = step_limit;
     fault = Fault::none;
     tail_calls = 0;
     events_used = 0;
-    if (clears_stack) std::memset(stack, 0, sizeof stack);
   }
 };
 static_assert(std::is_standard_layout_v<Execution>);

@@ -103,35 +103,39 @@ FilterReplica::FilterReplica(const FilterModule& module, uint32_t replica, uint3
   execution_->writable_maps = properties.own_written_maps | properties.counting_maps | properties.written_maps;
   execution_->packet_writable = module.needs_copy();
   execution_->clears_stack = looks_anywhere_on_the_stack(module.object(), module.analysis());
+  if (module.jit() && !module.needs_copy() && !execution_->clears_stack)
+    compiled_ = module.jit()->entry(module.program());
   if (module.needs_copy()) copy_.resize(size_t{kHeadroomBytes} + most_bytes);
 }
 
-// Not inlined, so that programs which only read don't pay for it.
-[[gnu::noinline]] bool FilterReplica::copy(std::span<const uint8_t> frame, PacketView& view) noexcept {
+// False: there is no room for it.
+bool FilterReplica::copy(std::span<const uint8_t> frame) noexcept {
   if (frame.size() > copy_.size() - kHeadroomBytes) return false;
-  view.data = copy_.data() + kHeadroomBytes;
-  view.headroom = kHeadroomBytes;
   // A program that moves the packet's start could see there what it wrote for the packet before.
   if (module_.properties().moves_packet) std::memset(copy_.data(), 0, kHeadroomBytes);
-  if (!frame.empty()) std::memcpy(view.data, frame.data(), frame.size());
+  if (!frame.empty()) std::memcpy(copy_.data() + kHeadroomBytes, frame.data(), frame.size());
   return true;
 }
 
-Decision FilterReplica::judge(std::span<const uint8_t> frame, int64_t time_ns) noexcept {
-  PacketView view;
-  view.bytes = static_cast<uint32_t>(frame.size());
-  view.time_ns = static_cast<uint64_t>(std::max<int64_t>(time_ns, 1));  // 0 would ask for the machine's clock
+Decision FilterReplica::judge_otherwise(std::span<const uint8_t> frame, uint64_t time_ns) noexcept {
   if (copy_.empty()) {
-    view.data = const_cast<uint8_t*>(frame.data());  // nothing can be stored there: packet_writable is false
-  } else if (!copy(frame, view)) {
+    execution_->show_next(frame.data(), static_cast<uint32_t>(frame.size()), time_ns);
+    if (execution_->clears_stack) execution_->clear_stack();
+  } else if (copy(frame)) {
+    PacketView view;
+    view.data = copy_.data() + kHeadroomBytes;
+    view.bytes = static_cast<uint32_t>(frame.size());
+    view.headroom = kHeadroomBytes;
+    view.time_ns = time_ns;
+    execution_->show(view);
+  } else {
     execution_->fault = Fault::bad_access;
     verdict_ = XDP_ABORTED;
     return Decision::fault;
   }
-  execution_->show(view);
-  // The kernel takes the low 32 bits, too.
+  // The kernel takes the low 32 bits, too. A program that was stopped has aborted.
   verdict_ = static_cast<uint32_t>(module_.run(*execution_));
-  return execution_->fault == Fault::none ? module_.decide(verdict_) : Decision::fault;
+  return module_.decide(verdict_);
 }
 
 std::string FilterReplica::describe_fault() const {

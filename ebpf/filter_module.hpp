@@ -6,6 +6,7 @@
 //   const Decision decision = replica.judge({frame, bytes}, time_ns);
 //   replica.end_batch();
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -100,7 +101,13 @@ class FilterReplica {
   void begin_batch() noexcept { module_.maps().begin_batch(*execution_); }
   void end_batch() noexcept { module_.maps().end_batch(*execution_); }
   // An Ethernet frame. It is not written to: a program that writes gets a copy.
-  Decision judge(std::span<const uint8_t> frame, int64_t time_ns) noexcept;
+  Decision judge(std::span<const uint8_t> frame, int64_t time_ns) noexcept {
+    const auto time = static_cast<uint64_t>(std::max<int64_t>(time_ns, 1));  // 0 would ask for the machine's clock
+    if (!compiled_) return judge_otherwise(frame, time);
+    execution_->show_next(frame.data(), static_cast<uint32_t>(frame.size()), time);
+    verdict_ = static_cast<uint32_t>(compiled_(execution_.get()));
+    return module_.decide(verdict_);
+  }
 
   // Of the last packet: after a fault, Fault::none when the verdict itself was one.
   Fault fault() const noexcept { return execution_->fault; }
@@ -109,11 +116,13 @@ class FilterReplica {
   std::string describe_fault() const;
 
  private:
-  bool copy(std::span<const uint8_t> frame, PacketView& view) noexcept;  // false: there is no room for it
+  Decision judge_otherwise(std::span<const uint8_t> frame, uint64_t time_ns) noexcept;
+  bool copy(std::span<const uint8_t> frame) noexcept;  // false: there is no room for it
 
   const FilterModule& module_;
   std::unique_ptr<Execution> execution_;
-  std::vector<uint8_t> copy_;  // headroom and the frame; empty: none needed
+  Jit::Entry compiled_ = nullptr;  // of a program that needs nothing but the packet where it is; else null
+  std::vector<uint8_t> copy_;      // headroom and the frame; empty: none needed
   uint64_t verdict_ = 0;
 };
 

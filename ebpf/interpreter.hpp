@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ebpf/execution.hpp"
+#include "ebpf/interpreter_actions.hpp"
 #include "ebpf/object.hpp"
 
 namespace trama::ebpf {
@@ -15,6 +16,8 @@ class Interpreter {
  public:
   // The object must outlive it, unchanged. Allocates; run() doesn't.
   explicit Interpreter(const Object& object);
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
 
   // The program's return value (the verdict is its low 32 bits), or XDP_ABORTED with execution.fault set. The execution
   // is attached to maps of the same object, inside a batch, and shows the packet.
@@ -23,13 +26,16 @@ class Interpreter {
  private:
   // An instruction, unpacked.
   struct Operation {
-    uint8_t code, to, from;
-    int32_t offset;
-    uint64_t immediate;  // sign-extended; of wide loads the whole constant
-    uint32_t cost;       // see step_costs()
+    Action action = Action::nonsense;
+    uint8_t to = 0, from = 0;
+    int32_t offset = 0;                 // of memory; of a swap of bytes, whether to big-endian
+    uint64_t immediate = 0;             // sign-extended; of wide loads the whole constant; of helpers the function
+    const Operation* target = nullptr;  // of jumps and calls
+    uint32_t cost = 0;                  // see step_costs()
   };
   class Run;
   static Operation unpack(const Object& object, const std::vector<bpf_insn>& code, uint32_t at);
+  static void join_with_next(const std::vector<bpf_insn>& code, uint32_t at, Operation& operation);
   std::vector<std::vector<Operation>> programs_;  // each with an operation at its end that no program has
 };
 

@@ -26,8 +26,7 @@ class FirstError final : public asmjit::ErrorHandler {
 
 }  // namespace
 
-Jit::Jit(CodeMemory memory, Enter enter, std::vector<const void*> programs)
-    : memory_(std::move(memory)), enter_(enter), programs_(std::move(programs)) {}
+Jit::Jit(CodeMemory memory, std::vector<Entry> programs) : memory_(std::move(memory)), programs_(std::move(programs)) {}
 
 const char* Jit::processor() noexcept { return JitTarget::name(); }
 
@@ -50,11 +49,12 @@ Expected<std::unique_ptr<Jit>> Jit::compile(const Object& object, const Analysis
     return !errors.any();
   });
   if (!memory) return tl::unexpected(memory.error());
-  const auto at = [&](const asmjit::Label& label) { return memory->code() + code.labelOffsetFromBase(label); };
-  std::vector<const void*> programs;
-  for (const asmjit::Label& program : translator.programs()) programs.push_back(at(program));
-  const auto enter = reinterpret_cast<Enter>(reinterpret_cast<uintptr_t>(at(translator.enter())));
-  return std::unique_ptr<Jit>(new Jit(std::move(*memory), enter, std::move(programs)));
+  std::vector<Entry> programs;
+  for (const asmjit::Label& program : translator.programs()) {
+    const uint8_t* const at = memory->code() + code.labelOffsetFromBase(program);
+    programs.push_back(reinterpret_cast<Entry>(reinterpret_cast<uintptr_t>(at)));
+  }
+  return std::unique_ptr<Jit>(new Jit(std::move(*memory), std::move(programs)));
 }
 
 }  // namespace trama::ebpf

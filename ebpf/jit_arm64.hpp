@@ -18,11 +18,14 @@ class Arm64Target final : public JitTarget {
  public:
   explicit Arm64Target(asmjit::CodeHolder& code) : a_(&code) {}
 
-  void enter_and_leave(const Label& enter, const Label& fault) override;
+  void enter(const JitFrame& frame) override;
+  void leave(const JitFrame& frame) override;
+  void abort(const JitFrame& frame) override;
   void slow_accesses() override;
 
   void function_start() override;
   void clear_frame() override;
+  void call_program(const Label& function) override { a_.bl(function); }
   void call_function(const Label& function) override;
   void exit() override;
   void jump_by_table(const Label& table) override;
@@ -35,6 +38,7 @@ class Arm64Target final : public JitTarget {
 
   void set(uint8_t to, uint64_t value) override;
   void compute(uint8_t operation, bool wide, uint8_t to, JitOperand from) override;
+  void add(uint8_t to, uint8_t a, int32_t b) override { add_number(register_of(to), register_of(a), b); }
   void swap_bytes(uint8_t to, int32_t bits, bool to_big_endian) override;
 
   void jump(const Label& label) override { a_.b(label); }
@@ -52,7 +56,11 @@ class Arm64Target final : public JitTarget {
 
   void call_helper(const void* function) override;
   void call_lookup(LookupFunction function, const Map* map) override;
-  void lookup_array(const MapLayout& layout) override;
+  void lookup_array(const Map& map, JitKey key, const Label& null) override;
+  void array_value(const Map& map, uint32_t index) override;
+  // Counts of bits would go through vector registers: the map's own function does as well.
+  bool lookup_prefix(const PrefixLookup&) override { return false; }
+  void lookup_below(const PrefixLookup&) override {}
 
  private:
   using Gp = asmjit::a64::Gp;
@@ -62,6 +70,7 @@ class Arm64Target final : public JitTarget {
   static Gp register_of(uint8_t number);
   static Gp half_or_whole(const Gp& full, bool wide) { return wide ? full : full.w(); }
   static Mem field(size_t offset);
+  static Mem own_values(const Map& map);
 
   void push(const Gp& one, const Gp& other);
   void pop(const Gp& one, const Gp& other);

@@ -27,28 +27,37 @@ Arm64Target::Mem Arm64Target::field(size_t offset) { return ptr(kExecution, stat
 void Arm64Target::push(const Gp& one, const Gp& other) { a_.stp(one, other, ptr_pre(sp, -16)); }
 void Arm64Target::pop(const Gp& one, const Gp& other) { a_.ldp(one, other, ptr_post(sp, 16)); }
 
-void Arm64Target::enter_and_leave(const Label& enter, const Label& fault) {
-  const Gp kept[][2] = {{x29, x30}, {x19, x20}, {x21, x22}, {x23, x25}};
-  const Label leave = label();
-  a_.bind(enter);
-  for (const auto& [one, other] : kept) push(one, other);
+// In pairs, so that the stack stays aligned.
+void Arm64Target::enter(const JitFrame& frame) {
+  push(x29, x30);
+  push(x23, x25);
+  if ((frame.kept & (1u << 6 | 1u << 7)) != 0) push(x19, x20);
+  if ((frame.kept & (1u << 8 | 1u << 9)) != 0) push(x21, x22);
   a_.mov(kExecution, x0);
-  a_.mov(x9, sp);
-  a_.str(x9, field(offsetof(Execution, native_stack)));
+  if (frame.deep) {
+    a_.mov(x9, sp);
+    a_.str(x9, field(offsetof(Execution, native_stack)));
+  }
   add_number(kFrame, kExecution, kFirstFrameEnd);
-  a_.mov(x16, x1);
-  move_number(register_of(1), kContextTag);
-  a_.blr(x16);
-  a_.mov(x0, kResult);
-  a_.bind(leave);
-  for (size_t i = std::size(kept); i-- > 0;) pop(kept[i][0], kept[i][1]);
-  a_.ret(x30);
+  if (frame.context) move_number(register_of(1), kContextTag);
+}
 
-  a_.bind(fault);
-  a_.ldr(x9, field(offsetof(Execution, native_stack)));
-  a_.mov(sp, x9);
-  move_number(x0, 0);
-  a_.b(leave);
+void Arm64Target::leave(const JitFrame& frame) {
+  a_.mov(x0, kResult);
+  if ((frame.kept & (1u << 8 | 1u << 9)) != 0) pop(x21, x22);
+  if ((frame.kept & (1u << 6 | 1u << 7)) != 0) pop(x19, x20);
+  pop(x23, x25);
+  pop(x29, x30);
+  a_.ret(x30);
+}
+
+void Arm64Target::abort(const JitFrame& frame) {
+  if (frame.deep) {
+    a_.ldr(x9, field(offsetof(Execution, native_stack)));
+    a_.mov(sp, x9);
+  }
+  move_number(kResult, 0);
+  leave(frame);
 }
 
 void Arm64Target::function_start() { push(x29, x30); }
@@ -130,22 +139,25 @@ void Arm64Target::call_lookup(LookupFunction function, const Map* map) {
   a_.mov(kResult, x0);
 }
 
-void Arm64Target::lookup_array(const MapLayout& layout) {
-  const Label done = label();
+Arm64Target::Mem Arm64Target::own_values(const Map& map) {
+  return field(offsetof(Execution, own_values) + map.index() * sizeof(Execution::own_values[0]));
+}
+
+void Arm64Target::lookup_array(const Map& map, JitKey key, const Label& null) {
+  if (key.in_frame) add_number(x1, kFrame, key.offset);
   a_.ldr(w9, ptr(x1));
-  move_number(x10, layout.max_entries);
+  move_number(x10, map.layout().max_entries);
   move_number(kResult, 0);
   a_.cmp(w9, w10);
-  a_.b(CondCode::kHS, done);
-  move_number(x10, layout.stride);
-  move_number(kResult, reinterpret_cast<uint64_t>(layout.values));
+  a_.b(CondCode::kHS, null);
+  move_number(x10, map.layout().stride);
+  a_.ldr(kResult, own_values(map));
   a_.madd(kResult, x9, x10, kResult);
-  if (layout.copy_bytes != 0) {
-    a_.ldr(w9, field(offsetof(Execution, cpu)));
-    move_number(x10, layout.copy_bytes);
-    a_.madd(kResult, x9, x10, kResult);
-  }
-  a_.bind(done);
+}
+
+void Arm64Target::array_value(const Map& map, uint32_t index) {
+  a_.ldr(kResult, own_values(map));
+  add_number(kResult, kResult, int64_t{index} * map.layout().stride);
 }
 
 void Arm64Target::slow_accesses() {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "ebpf/execution.hpp"
 #include "ebpf/map.hpp"
@@ -37,6 +38,22 @@ struct JitPlace {
   static JitPlace at_address() { return {true, 0, 0}; }
 };
 
+// How a C function, uint64_t (*)(Execution*), becomes a program.
+struct JitFrame {
+  uint32_t kept = 0;    // bit i: ri is changed, of r6 to r9, so that the function must keep what C functions keep in it
+  bool called = false;  // the program is a function of its own, since tail calls may put others in its place
+  bool context = true;  // r1 is read
+  bool deep = false;    // it is called, or calls functions: the stack is deeper there than where the C function began
+};
+
+// Where the key of a lookup is: where r2 points to, or in the frame, at so many bytes from r10; then r2 isn't set.
+struct JitKey {
+  bool in_frame = false;
+  int32_t offset = 0;
+  std::optional<uint32_t> number = {};      // the first four bytes, where they are always the same
+  std::optional<uint8_t> next_number = {};  // a register that holds the four bytes behind them
+};
+
 class JitTarget {
  public:
   using Label = asmjit::Label;
@@ -52,15 +69,16 @@ class JitTarget {
   void embed(const Label& label) { emitter().embedLabel(label); }
 
   // --- into programs and out of them
-  // uint64_t (*)(Execution*, const void* program): keeps what C functions keep, sets r1 and r10. A jump to `fault` from
-  // anywhere in a program returns XDP_ABORTED.
-  virtual void enter_and_leave(const Label& enter, const Label& fault) = 0;
+  virtual void enter(const JitFrame& frame) = 0;  // the C function begins: sets r10, and r1
+  virtual void leave(const JitFrame& frame) = 0;  // and returns r0
+  virtual void abort(const JitFrame& frame) = 0;  // or XDP_ABORTED, from anywhere in the program
   // Two routines that call checked_load() and checked_store() for slow_load() and slow_store().
   virtual void slow_accesses() = 0;
 
   // --- functions
   virtual void function_start() = 0;
   virtual void clear_frame() = 0;
+  virtual void call_program(const Label& function) = 0;   // in the frame that there is
   virtual void call_function(const Label& function) = 0;  // r6 to r10 are afterwards what they were
   virtual void exit() = 0;
   virtual void jump_by_table(const Label& table) = 0;  // of addresses, by r0
@@ -75,6 +93,7 @@ class JitTarget {
   // --- registers. Operations are BPF_ADD to BPF_ARSH, and BPF_NEG without a second operand.
   virtual void set(uint8_t to, uint64_t value) = 0;
   virtual void compute(uint8_t operation, bool wide, uint8_t to, JitOperand from) = 0;
+  virtual void add(uint8_t to, uint8_t a, int32_t b) = 0;  // of 64 bits
   virtual void swap_bytes(uint8_t to, int32_t bits, bool to_big_endian) = 0;
 
   // --- jumps. Conditions are BPF_JEQ to BPF_JSLE.
@@ -96,7 +115,19 @@ class JitTarget {
   // --- calls of C functions: r1 to r5 are lost
   virtual void call_helper(const void* function) = 0;  // a HelperFunction
   virtual void call_lookup(LookupFunction function, const Map* map) = 0;
-  virtual void lookup_array(const MapLayout& layout) = 0;  // the same, of arrays, without a call
+  // --- the same without a call. Where there is no such entry they go to `null`, with 0 in r0.
+  virtual void lookup_array(const Map& map, JitKey key, const asmjit::Label& null) = 0;
+  virtual void array_value(const Map& map, uint32_t index) = 0;  // of an entry that is there
+  // An LPM trie with keys of two bytes or more, besides their length.
+  struct PrefixLookup {
+    const Map* map;
+    JitKey key;
+    asmjit::Label null, decided;
+    asmjit::Label below;   // for lookup_below(): two bytes of the key don't decide, or it hasn't all its bits
+    asmjit::Label slowly;  // with the key where it was
+  };
+  virtual bool lookup_prefix(const PrefixLookup& lookup) = 0;  // false: there is no such code for this processor
+  virtual void lookup_below(const PrefixLookup& lookup) = 0;   // goes on at `decided`, or `slowly`
 
  private:
   virtual asmjit::BaseEmitter& emitter() = 0;

@@ -10,11 +10,7 @@ void JitTranslator::call(uint32_t at) {
   const bpf_insn& instruction = (*code_)[at];
   if (is_function_call(instruction)) return call_function(at);
   if (instruction.imm == BPF_FUNC_tail_call) return tail_call(at);
-  const Map* const map = map_for_lookup(at);
-  if (!map) return call_helper(at);
-  const bool array = map->layout().type == BPF_MAP_TYPE_ARRAY || map->layout().type == BPF_MAP_TYPE_PERCPU_ARRAY;
-  if (array) return target_.lookup_array(map->layout());
-  target_.call_lookup(map->lookup_function(), map);
+  call_helper(at);
 }
 
 void JitTranslator::call_function(uint32_t at) {
@@ -42,22 +38,6 @@ void JitTranslator::tail_call(uint32_t at) {
   target_.jump_by_table(tail_table_);
   target_.bind(falls_through);
   target_.check_fault(stop(at, Fault::none));
-}
-
-// The map of a lookup that needs no check by the helper, or null.
-const Map* JitTranslator::map_for_lookup(uint32_t at) const {
-  constexpr uint32_t kFreeKeyBytes = 64;  // longer ones cost steps
-  const InstructionFacts& fact = facts_->instructions[at];
-  if ((*code_)[at].imm != BPF_FUNC_map_lookup_elem || fact.map < 0 || !fact.key_proven) return nullptr;
-  const Map& map = maps_[static_cast<uint32_t>(fact.map)];
-  return map.lookup_function() && map.layout().key_size < kFreeKeyBytes ? &map : nullptr;
-}
-
-// A wide load of the map for the lookup behind it, which has it as a constant. Nobody can read r1 after the call.
-bool JitTranslator::only_names_map_for_lookup(uint32_t at) const {
-  constexpr uint8_t kMap = 1;
-  const uint32_t next = at + 2;
-  return (*code_)[at].dst_reg == kMap && is_helper_call((*code_)[next]) && map_for_lookup(next) != nullptr;
 }
 
 }  // namespace trama::ebpf

@@ -16,11 +16,14 @@ class X86Target final : public JitTarget {
  public:
   explicit X86Target(asmjit::CodeHolder& code) : a_(&code) {}
 
-  void enter_and_leave(const Label& enter, const Label& fault) override;
+  void enter(const JitFrame& frame) override;
+  void leave(const JitFrame& frame) override;
+  void abort(const JitFrame& frame) override;
   void slow_accesses() override;
 
   void function_start() override {}
   void clear_frame() override;
+  void call_program(const Label& function) override { a_.call(function); }
   void call_function(const Label& function) override;
   void exit() override { a_.ret(); }
   void jump_by_table(const Label& table) override;
@@ -33,6 +36,7 @@ class X86Target final : public JitTarget {
 
   void set(uint8_t to, uint64_t value) override;
   void compute(uint8_t operation, bool wide, uint8_t to, JitOperand from) override;
+  void add(uint8_t to, uint8_t a, int32_t b) override;
   void swap_bytes(uint8_t to, int32_t bits, bool to_big_endian) override;
 
   void jump(const Label& label) override { a_.jmp(label); }
@@ -50,7 +54,10 @@ class X86Target final : public JitTarget {
 
   void call_helper(const void* function) override;
   void call_lookup(LookupFunction function, const Map* map) override;
-  void lookup_array(const MapLayout& layout) override;
+  void lookup_array(const Map& map, JitKey key, const Label& null) override;
+  void array_value(const Map& map, uint32_t index) override;
+  bool lookup_prefix(const PrefixLookup& lookup) override;
+  void lookup_below(const PrefixLookup& lookup) override;
 
  private:
   using Gp = asmjit::x86::Gp;
@@ -61,7 +68,10 @@ class X86Target final : public JitTarget {
   static Gp sized(const Gp& full, uint32_t bytes);
   static Gp half_or_whole(const Gp& full, bool wide) { return wide ? full : full.r32(); }
   static Mem field(size_t offset, uint32_t bytes);
+  static bool pads(const JitFrame& frame);
   static Mem memory(JitPlace place, uint32_t bytes);
+  static Mem key_part(JitKey key, uint32_t at, uint32_t bytes);
+  static Mem own_values(const Map& map);
 
   void move_number(const Gp& to, uint64_t value);
   void multiply(const Gp& to, uint64_t factor);  // below 2^31

@@ -87,6 +87,8 @@ void X86Target::compute(uint8_t operation, bool wide, uint8_t to, JitOperand fro
     a_.emit(simple_instruction(operation), target, asmjit::imm(from.immediate));
 }
 
+void X86Target::add(uint8_t to, uint8_t a, int32_t b) { a_.lea(register_of(to), ptr(register_of(a), b)); }
+
 // The processor takes the count modulo 64 or 32, as programs mean it, and from no register but cl, which is r4.
 void X86Target::shift(uint8_t operation, bool wide, uint8_t to, JitOperand from) {
   const Gp target = half_or_whole(register_of(to), wide), shifted = half_or_whole(r10, wide);

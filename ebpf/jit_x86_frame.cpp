@@ -37,25 +37,38 @@ X86Target::Mem X86Target::field(size_t offset, uint32_t bytes) {
   return ptr(kExecution, static_cast<int32_t>(offset), bytes);
 }
 
-// A function finds the stack 16 bytes aligned, behind the 8 bytes of its return address.
-void X86Target::enter_and_leave(const Label& enter, const Label& fault) {
-  const Gp kept[] = {rbp, rbx, r12, r13, r14, r15};
-  const Label leave = label();
-  a_.bind(enter);
-  for (const Gp& one : kept) a_.push(one);
-  a_.mov(kExecution, rdi);
-  a_.mov(field(offsetof(Execution, native_stack), 8), rsp);
-  a_.lea(kFrame, ptr(kExecution, static_cast<int32_t>(kFirstFrameEnd)));
-  a_.mov(register_of(1), asmjit::imm(kContextTag));
-  a_.call(rsi);
-  a_.bind(leave);
-  for (size_t i = std::size(kept); i-- > 0;) a_.pop(kept[i]);
-  a_.ret();
+// Behind its return address, r12, rbp and what else is kept a program needs 8 bytes more, or none, so that the stack is
+// aligned there; one that is called has a return address of its own.
+bool X86Target::pads(const JitFrame& frame) {
+  const bool even = std::popcount(frame.kept) % 2 == 0;
+  return even != frame.called;
+}
 
-  a_.bind(fault);
-  a_.mov(rsp, field(offsetof(Execution, native_stack), 8));
+void X86Target::enter(const JitFrame& frame) {
+  a_.push(r12);
+  a_.push(kFrame);
+  for (uint8_t number = 6; number <= 9; ++number)
+    if ((frame.kept >> number & 1) != 0) a_.push(register_of(number));
+  if (pads(frame)) a_.sub(rsp, 8);
+  a_.mov(kExecution, rdi);
+  if (frame.deep) a_.mov(field(offsetof(Execution, native_stack), 8), rsp);
+  a_.lea(kFrame, ptr(kExecution, static_cast<int32_t>(kFirstFrameEnd)));
+  if (frame.context) a_.mov(register_of(1), asmjit::imm(kContextTag));
+}
+
+void X86Target::leave(const JitFrame& frame) {
+  if (pads(frame)) a_.add(rsp, 8);
+  for (uint8_t number = 9; number >= 6; --number)
+    if ((frame.kept >> number & 1) != 0) a_.pop(register_of(number));
+  a_.pop(kFrame);
+  a_.pop(r12);
+  a_.ret();
+}
+
+void X86Target::abort(const JitFrame& frame) {
+  if (frame.deep) a_.mov(rsp, field(offsetof(Execution, native_stack), 8));
   a_.xor_(eax, eax);
-  a_.jmp(leave);
+  leave(frame);
 }
 
 void X86Target::clear_frame() {
@@ -112,30 +125,6 @@ void X86Target::call_lookup(LookupFunction function, const Map* map) {
   a_.mov(rdx, kExecution);
   a_.mov(r11, asmjit::imm(reinterpret_cast<const void*>(function)));
   a_.call(r11);
-}
-
-void X86Target::multiply(const Gp& to, uint64_t factor) {
-  if (std::has_single_bit(factor))
-    a_.shl(to, std::countr_zero(factor));
-  else
-    a_.imul(to, to, static_cast<int32_t>(factor));
-}
-
-void X86Target::lookup_array(const MapLayout& layout) {
-  const Label done = label();
-  a_.mov(r11d, dword_ptr(rsi));
-  a_.xor_(eax, eax);
-  a_.cmp(r11d, static_cast<int32_t>(layout.max_entries));
-  a_.jae(done);
-  multiply(r11, layout.stride);
-  a_.mov(rax, asmjit::imm(layout.values));
-  a_.add(rax, r11);
-  if (layout.copy_bytes != 0) {
-    a_.mov(r11d, field(offsetof(Execution, cpu), 4));
-    multiply(r11, layout.copy_bytes);
-    a_.add(rax, r11);
-  }
-  a_.bind(done);
 }
 
 void X86Target::slow_accesses() {

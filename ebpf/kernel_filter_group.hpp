@@ -39,6 +39,8 @@ class KernelFilterGroup {
   // A line for each interface: "tap0: filters in native mode", and in generic mode with the reason why.
   std::vector<std::string> describe() const;
   const KernelFilter& filter(size_t interface) const { return *attached_[interface].filter; }
+  // In force; not while replace() runs.
+  const std::vector<std::shared_ptr<const FilterModule>>& modules() const { return modules_; }
 
   // Packets removed since the last call. One thread at a time; allocates nothing. What the kernel doesn't tell comes
   // with a later call.

@@ -102,9 +102,8 @@ Expected<std::shared_ptr<const LpmList>> LpmMap::make_list(std::span<const Prefi
       return refuse("map " + spec_.name + ": values have " + std::to_string(spec_.value_size) + " bytes");
     wanted.push_back({prefix_of(prefix.key), &prefix.value});
   }
-  std::stable_sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) {
-    return a.prefix.key != b.prefix.key ? a.prefix.key < b.prefix.key : a.prefix.length < b.prefix.length;
-  });
+  const auto in_order = [](const Wanted& a, const Wanted& b) { return stands_before(a.prefix, b.prefix); };
+  if (!std::is_sorted(wanted.begin(), wanted.end(), in_order)) std::stable_sort(wanted.begin(), wanted.end(), in_order);
 
   std::vector<LpmPrefix> list;
   list.reserve(wanted.size());

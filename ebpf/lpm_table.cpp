@@ -6,12 +6,6 @@
 namespace trama::ebpf {
 namespace {
 
-// A prefix stands behind those that contain it.
-bool before(const LpmPrefix& a, const LpmPrefix& b) {
-  const int order = std::memcmp(a.key.data(), b.key.data(), a.key.size());
-  return order != 0 ? order < 0 : a.length < b.length;
-}
-
 // `bits` bits of the key from a byte on: 8 or 16.
 uint32_t part_of(const LpmPrefix& prefix, uint32_t first_byte, uint32_t bits) {
   return bits == 8 ? prefix.key[first_byte] : uint32_t{prefix.key[first_byte]} << 8 | prefix.key[first_byte + 1];
@@ -29,10 +23,29 @@ LpmPrefix LpmTable::masked(const uint8_t* key, uint32_t length) noexcept {
 }
 
 LpmTable::LpmTable(std::vector<LpmPrefix> prefixes, uint32_t key_bytes)
-    : key_bytes_(key_bytes), prefixes_(std::move(prefixes)), root_(size_t{1} << 16) {
-  std::sort(prefixes_.begin(), prefixes_.end(), before);
-  tails_.reserve(prefixes_.size());
-  fill(root_, prefixes_, 0, 16);
+    : key_bytes_(key_bytes), prefixes_(std::move(prefixes)) {
+  if (!std::is_sorted(prefixes_.begin(), prefixes_.end(), stands_before))
+    std::sort(prefixes_.begin(), prefixes_.end(), stands_before);
+  std::vector<uint32_t> entries(size_t{1} << LpmRoot::kBits);
+  fill(entries, prefixes_, 0, LpmRoot::kBits);
+  make_root(entries);
+}
+
+void LpmTable::make_root(const std::vector<uint32_t>& entries) {
+  std::array<uint64_t, LpmRoot::kWords> ends{};
+  std::array<uint32_t, LpmRoot::kWords> counts{};
+  std::vector<uint32_t> runs{entries.back()};
+  for (size_t at = entries.size() - 1; at-- > 0;) {
+    if (at % 64 == 63) counts[at / 64] = static_cast<uint32_t>(runs.size()) - 1;
+    if (entries[at] == entries[at + 1]) continue;
+    ends[at / 64] |= uint64_t{1} << at % 64;
+    runs.push_back(entries[at]);
+  }
+  root_bytes_ = LpmRoot::kRuns + runs.size() * sizeof runs[0];
+  root_ = std::make_unique<std::byte[]>(root_bytes_);
+  std::memcpy(root_.get(), ends.data(), sizeof ends);
+  std::memcpy(root_.get() + LpmRoot::kCounts, counts.data(), sizeof counts);
+  std::memcpy(root_.get() + LpmRoot::kRuns, runs.data(), runs.size() * sizeof runs[0]);
 }
 
 // The entries for `bits` bits of the key, for prefixes that agree in all bytes before. In the order of the list a
@@ -67,6 +80,15 @@ uint32_t LpmTable::make_tail(const LpmPrefix& prefix, uint32_t inherited) {
   std::array<uint8_t, kMaxLpmBytes> ones;
   ones.fill(0xff);
   const LpmPrefix mask = masked(ones.data(), prefix.length);
+  if (key_bytes_ <= kShortBytes) {
+    LpmShortTail tail;
+    std::memcpy(&tail.key, prefix.key.data(), sizeof tail.key);
+    std::memcpy(&tail.mask, mask.key.data(), sizeof tail.mask);
+    tail.value[0] = prefix.value;
+    tail.value[1] = inherited;
+    short_tails_.push_back(tail);
+    return kTail | static_cast<uint32_t>(short_tails_.size() - 1);
+  }
   Tail tail;
   std::memcpy(tail.key.data(), prefix.key.data(), sizeof tail.key);
   std::memcpy(tail.mask.data(), mask.key.data(), sizeof tail.mask);
@@ -99,7 +121,7 @@ uint32_t LpmTable::make_node(const std::array<uint32_t, 256>& entries) {
 
 uint32_t LpmTable::find_exact(const uint8_t* key, uint32_t length) const noexcept {
   const LpmPrefix wanted = masked(key, length);
-  const auto found = std::lower_bound(prefixes_.begin(), prefixes_.end(), wanted, before);
+  const auto found = std::lower_bound(prefixes_.begin(), prefixes_.end(), wanted, stands_before);
   return found != prefixes_.end() && found->length == length && found->key == wanted.key ? found->value : 0;
 }
 
@@ -110,7 +132,8 @@ uint32_t LpmTable::find_up_to(const uint8_t* key, uint32_t length) const noexcep
 }
 
 size_t LpmTable::bytes() const noexcept {
-  return (root_.size() + runs_.size()) * sizeof(uint32_t) + nodes_.size() * sizeof(Node) + tails_.size() * sizeof(Tail);
+  return root_bytes_ + runs_.size() * sizeof(uint32_t) + nodes_.size() * sizeof(Node) + tails_.size() * sizeof(Tail) +
+         short_tails_.size() * sizeof(LpmShortTail);
 }
 
 }  // namespace trama::ebpf

@@ -1,16 +1,19 @@
 // Longest prefix match, immutable: built as a whole from a list, then only read.
 //
-// A root of 2^16 entries for the first two bytes; below it nodes for one byte each, which store a bit per change of
+// A root for the first two bytes (ebpf/lpm_root.hpp); below it nodes for one byte each, which store a bit per change of
 // value and the runs between them (64 bytes, a cache line, up to six runs); and where only one prefix is left, one
 // masked comparison of the whole key instead of a path of nodes: lists of IPv6 prefixes are mostly such paths. IPv4:
-// two to three dependent loads. Bytes of keys are in network order, so the first byte counts most.
+// two to four dependent loads. Bytes of keys are in network order, so the first byte counts most.
 #pragma once
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
+
+#include "ebpf/lpm_root.hpp"
 
 namespace trama::ebpf {
 
@@ -21,6 +24,18 @@ struct LpmPrefix {
   uint32_t length = 0;                      // bits
   uint32_t value = 0;                       // not 0
 };
+
+// A prefix stands in front of those inside it.
+inline bool stands_before(const LpmPrefix& a, const LpmPrefix& b) noexcept {
+  const auto half = [](const LpmPrefix& prefix, size_t at) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, prefix.key.data() + at, sizeof bytes);
+    return __builtin_bswap64(bytes);
+  };
+  if (const uint64_t x = half(a, 0), y = half(b, 0); x != y) return x < y;
+  if (const uint64_t x = half(a, 8), y = half(b, 8); x != y) return x < y;
+  return a.length < b.length;
+}
 
 class LpmTable {
  public:
@@ -41,12 +56,14 @@ class LpmTable {
 
   std::span<const LpmPrefix> prefixes() const noexcept { return prefixes_; }  // by key, then length
   uint32_t key_bytes() const noexcept { return key_bytes_; }
-  size_t bytes() const noexcept;  // of memory, without prefixes()
+  LpmRoot root() const noexcept { return {root_.get()}; }
+  const LpmShortTail* short_tails() const noexcept { return short_tails_.data(); }  // of keys of 1 to 4 bytes
+  size_t bytes() const noexcept;                                                    // of memory, without prefixes()
 
  private:
-  // An entry is a value, or one of these with an index.
-  static constexpr uint32_t kNode = 1u << 31, kTail = 3u << 30, kIndex = (1u << 30) - 1;
+  static constexpr uint32_t kNode = LpmRoot::kNode, kTail = LpmRoot::kTail, kIndex = LpmRoot::kIndex;
   static constexpr uint32_t kOwnRuns = 6;
+  static constexpr uint32_t kShortBytes = 4;
 
   struct alignas(64) Node {
     std::array<uint64_t, 4> begins{};  // bit b: another run begins at byte b
@@ -62,6 +79,7 @@ class LpmTable {
   };
 
   using Range = std::span<const LpmPrefix>;
+  void make_root(const std::vector<uint32_t>& entries);
   void fill(std::span<uint32_t> entries, Range range, uint32_t first_byte, uint32_t bits);
   uint32_t below(Range range, uint32_t byte, uint32_t inherited);
   uint32_t make_tail(const LpmPrefix& prefix, uint32_t inherited);
@@ -70,10 +88,12 @@ class LpmTable {
 
   uint32_t key_bytes_;
   std::vector<LpmPrefix> prefixes_;
-  std::vector<uint32_t> root_;
+  std::unique_ptr<std::byte[]> root_;
+  size_t root_bytes_ = 0;
   std::vector<Node> nodes_;
   std::vector<uint32_t> runs_;
   std::vector<Tail> tails_;
+  std::vector<LpmShortTail> short_tails_;
 };
 
 inline uint32_t LpmTable::entry_of(const Node& node, uint32_t byte) const noexcept {
@@ -85,9 +105,14 @@ inline uint32_t LpmTable::entry_of(const Node& node, uint32_t byte) const noexce
 
 template <uint32_t kKeyBytes>
 inline uint32_t LpmTable::find(const uint8_t* key) const noexcept {
-  uint32_t entry = root_[uint32_t{key[0]} << 8 | (kKeyBytes > 1 ? key[1] : 0u)];
+  uint32_t entry = root().find(uint32_t{key[0]} << 8 | (kKeyBytes > 1 ? key[1] : 0u));
   for (uint32_t byte = 2; (entry & kNode) != 0; ++byte) {
     if ((entry & kTail) == kTail) {
+      if constexpr (kKeyBytes <= kShortBytes) {
+        uint32_t wanted = 0;
+        std::memcpy(&wanted, key, kKeyBytes);
+        return short_tails_[entry & kIndex].find(wanted);
+      }
       const Tail& tail = tails_[entry & kIndex];
       std::array<uint64_t, 2> bits{};
       std::memcpy(bits.data(), key, kKeyBytes);

@@ -31,6 +31,7 @@
 namespace trama::ebpf {
 
 class LpmList;
+class LpmTable;
 
 constexpr uint64_t kMaxMapBytes = 1ull << 30;  // of one map's values and keys
 constexpr uint32_t kMaxReplicas = 256;
@@ -150,6 +151,7 @@ class Maps {
   Expected<GenerationPtr> prepare_locked(uint32_t map, std::span<const Prefix> prefixes);
   void publish_locked(GenerationPtr generation);
   void free_passed();
+  void use(Execution& execution, const Generation& generation) const noexcept;
 
   std::vector<std::unique_ptr<Map>> maps_;
   std::vector<Map*> pointers_;
@@ -158,6 +160,7 @@ class Maps {
   std::atomic<const Generation*> in_force_{nullptr};
   mutable std::mutex mutex_;  // control only
   GenerationPtr current_;
+  std::unique_ptr<const LpmTable> no_list_;  // stands for a list that nobody has given
   uint64_t last_number_ = 0;
   struct Retired {
     GenerationPtr generation;

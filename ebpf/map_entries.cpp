@@ -1,16 +1,14 @@
 #include "ebpf/map_entries.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "ebpf/address_text.hpp"
-#include "ebpf/trama_filter.h"
+#include "ebpf/port_text.hpp"
 
 namespace trama::ebpf {
 namespace {
@@ -55,25 +53,6 @@ std::optional<Buffer> hex_bytes(std::string_view text) {
   return bytes;
 }
 
-// PROTOCOL[/PORT] or `any`.
-std::optional<uint64_t> port_key(std::string_view text) {
-  constexpr std::pair<std::string_view, uint32_t> kProtocols[] = {{"any", 0},    {"icmp", 1},   {"tcp", 6},
-                                                                  {"udp", 17},   {"dccp", 33},  {"gre", 47},
-                                                                  {"icmp6", 58}, {"sctp", 132}, {"udplite", 136}};
-  const size_t slash = text.find('/');
-  const std::string_view name = text.substr(0, slash);
-  std::optional<uint64_t> protocol, port = 0;
-  for (const auto& [known, value] : kProtocols)
-    if (name == known) protocol = value;
-  if (!protocol && slash != std::string_view::npos) protocol = number(name);
-  if (slash != std::string_view::npos) port = number(text.substr(slash + 1));
-  if (!protocol || *protocol > 255 || !port || *port > 65535) return std::nullopt;
-  constexpr uint64_t kWithPorts[] = {6, 17, 33, 132, 136};
-  const bool has_ports = std::find(std::begin(kWithPorts), std::end(kWithPorts), *protocol) != std::end(kWithPorts);
-  if (*port != 0 && !has_ports) return std::nullopt;  // such an entry would never be met
-  return TRAMA_PORT_KEY(*protocol, *port);
-}
-
 tl::unexpected<Refusal> wrong_size(const char* what, size_t is, size_t wanted) {
   return refuse(std::string("the ") + what + " has " + std::to_string(is) + " bytes, and the map takes " +
                 std::to_string(wanted));
@@ -102,7 +81,11 @@ Expected<Buffer> key_of(const MapSpec& spec, std::string_view text) {
     if (address->size != spec.key_size) return wrong_size("address", address->size, spec.key_size);
     return Buffer(address->bytes.begin(), address->bytes.begin() + static_cast<int64_t>(address->size));
   }
-  if (const auto value = port_key(text); value && spec.key_size == 4) return *number_bytes(*value, 4);
+  if (spec.key_size == 4) {
+    const auto value = port_key_of(text);
+    if (value) return *number_bytes(*value, 4);
+    if (text.find('/') != std::string_view::npos) return tl::unexpected(value.error());
+  }
   return refuse(
       "the key is not understood",
       "keys are numbers, addresses, PROTOCOL/PORT as in tcp/443 (tcp, udp, dccp, sctp, udplite), or hex: and bytes");

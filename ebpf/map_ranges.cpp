@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "ebpf/address_text.hpp"
+#include "ebpf/lpm_table.hpp"
 #include "ebpf/map_entries.hpp"
 #include "ebpf/trama_filter.h"
 
@@ -22,6 +22,8 @@ std::vector<uint8_t> bytes_of_sides(uint32_t sides) {
 struct SidedRange {
   Cidr cidr;
   uint32_t sides = 0;
+
+  LpmPrefix prefix() const { return {cidr.address.bytes, cidr.length, 0}; }
 };
 
 Expected<SidedRange> range_of(std::string_view text) {
@@ -37,10 +39,10 @@ Expected<SidedRange> range_of(std::string_view text) {
 
 // Sorted by address and length every range stands behind those that contain it, which are a stack.
 std::vector<Prefix> with_outer_sides(std::vector<SidedRange> ranges) {
-  std::sort(ranges.begin(), ranges.end(), [](const SidedRange& a, const SidedRange& b) {
-    return std::tie(a.cidr.address.bytes, a.cidr.length) < std::tie(b.cidr.address.bytes, b.cidr.length);
-  });
+  std::sort(ranges.begin(), ranges.end(),
+            [](const SidedRange& a, const SidedRange& b) { return stands_before(a.prefix(), b.prefix()); });
   std::vector<Prefix> prefixes;
+  prefixes.reserve(ranges.size());
   std::vector<SidedRange> around;
   for (SidedRange range : ranges) {
     while (!around.empty() && !contains(around.back().cidr, range.cidr)) around.pop_back();

@@ -97,6 +97,7 @@ Expected<std::unique_ptr<Maps>> Maps::create(const Object& object, uint32_t repl
     made->pointers_.push_back(map->get());
     made->maps_.push_back(std::move(*map));
   }
+  made->no_list_ = std::make_unique<LpmTable>(std::vector<LpmPrefix>(), 1);
   auto first = std::make_shared<Generation>();
   first->number = ++made->last_number_;
   first->lists.resize(object.maps.size());
@@ -117,19 +118,20 @@ void Maps::attach(Execution& execution, uint32_t replica) noexcept {
   execution.cpu = replica;
   execution.map_count = size();
   execution.maps = pointers();
+  for (uint32_t map = 0; map < size(); ++map) execution.own_values[map] = maps_[map]->layout().own_copy(replica);
   execution.generation = 0;
 }
 
-namespace {
-
-void use(Execution& execution, const Generation& generation) noexcept {
+void Maps::use(Execution& execution, const Generation& generation) const noexcept {
   if (execution.generation == generation.number) return;
-  for (size_t map = 0; map < generation.lists.size(); ++map)
-    execution.tables[map] = generation.lists[map] ? &generation.lists[map]->table() : nullptr;
+  for (size_t map = 0; map < generation.lists.size(); ++map) {
+    const LpmTable* const table = generation.lists[map] ? &generation.lists[map]->table() : nullptr;
+    execution.tables[map] = table;
+    execution.roots[map] = (table ? table : no_list_.get())->root();
+    execution.tails[map] = table ? table->short_tails() : nullptr;
+  }
   execution.generation = generation.number;
 }
-
-}  // namespace
 
 void Maps::begin_batch(Execution& execution) noexcept {
   readers_[execution.cpu].enter();

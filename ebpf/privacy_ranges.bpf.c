@@ -28,20 +28,19 @@ struct {
   __type(value, __u32);
 } ranges_v6 SEC(".maps");
 
-static __always_inline __u32 sides_v4(const __be32* address) {
-  struct trama_prefix_v4 key = {.length = 32};
-  __builtin_memcpy(key.address, address, sizeof key.address);
-  const __u32* const found = bpf_map_lookup_elem(&ranges_v4, &key);
+// The key's length is set: it is the same for both addresses of a packet.
+static __always_inline __u32 sides_v4(struct trama_prefix_v4* key, const __be32* address) {
+  __builtin_memcpy(key->address, address, sizeof key->address);
+  const __u32* const found = bpf_map_lookup_elem(&ranges_v4, key);
   if (!found) return 0;
   __u32 sides = *found;
   TRAMA_KEEP_APART(sides, 4);
   return sides;
 }
 
-static __always_inline __u32 sides_v6(const struct in6_addr* address) {
-  struct trama_prefix_v6 key = {.length = 128};
-  __builtin_memcpy(key.address, address, sizeof key.address);
-  const __u32* const found = bpf_map_lookup_elem(&ranges_v6, &key);
+static __always_inline __u32 sides_v6(struct trama_prefix_v6* key, const struct in6_addr* address) {
+  __builtin_memcpy(key->address, address, sizeof key->address);
+  const __u32* const found = bpf_map_lookup_elem(&ranges_v6, key);
   if (!found) return 0;
   __u32 sides = *found;
   TRAMA_KEEP_APART(sides, 6);
@@ -55,11 +54,15 @@ int privacy_ranges(struct xdp_md* context) {
   const struct ipv6hdr* const v6 = trama_ipv6(&packet);
   __u32 source, destination;
   if (v4) {
-    source = sides_v4(&v4->saddr);
-    destination = sides_v4(&v4->daddr);
+    struct trama_prefix_v4 key;
+    key.length = 32;
+    source = sides_v4(&key, &v4->saddr);
+    destination = sides_v4(&key, &v4->daddr);
   } else if (v6) {
-    source = sides_v6(&v6->saddr);
-    destination = sides_v6(&v6->daddr);
+    struct trama_prefix_v6 key;
+    key.length = 128;
+    source = sides_v6(&key, &v6->saddr);
+    destination = sides_v6(&key, &v6->daddr);
   } else {
     return trama_done(context, TRAMA_COUNT_UNJUDGED, XDP_DROP);
   }

@@ -23,7 +23,25 @@ void State::forget_packet() {
 }
 
 void State::forget_slot_contents() {
-  for (Slot& slot : slots) slot.content = Register::either(slot.content, slot.content);
+  for (Slot& slot : slots) {
+    slot.content = Register::either(slot.content, slot.content);
+    slot.known = 0;
+    slot.bytes = 0;
+  }
+}
+
+std::optional<uint8_t> State::known_byte(uint64_t place) const {
+  const Slot& slot = slots[place / 8];
+  if ((slot.known >> place % 8 & 1) == 0) return std::nullopt;
+  return static_cast<uint8_t>(slot.bytes >> place % 8 * 8);
+}
+
+void State::set_byte(uint64_t place, std::optional<uint8_t> value) {
+  Slot& slot = slots[place / 8];
+  const uint64_t shift = place % 8 * 8;
+  const auto bit = static_cast<uint8_t>(1u << place % 8);
+  slot.known = static_cast<uint8_t>(value ? slot.known | bit : slot.known & ~bit);
+  slot.bytes = (slot.bytes & ~(uint64_t{0xff} << shift)) | uint64_t{value.value_or(0)} << shift;
 }
 
 namespace {
@@ -98,6 +116,20 @@ Register join(const Register& a, const Register& b, bool widen) {
 
 namespace {
 
+// Bytes that are known, and the same, on both ways.
+bool join_bytes(Slot& slot, const Slot& other) {
+  const Slot before = slot;
+  slot.bytes = 0;
+  slot.known = 0;
+  for (uint32_t byte = 0; byte < 8; ++byte) {
+    const uint64_t mask = uint64_t{0xff} << byte * 8;
+    if ((before.known & other.known & 1u << byte) == 0 || ((before.bytes ^ other.bytes) & mask) != 0) continue;
+    slot.known = static_cast<uint8_t>(slot.known | 1u << byte);
+    slot.bytes |= before.bytes & mask;
+  }
+  return slot.known != before.known;
+}
+
 bool join_packet_pointers(State& state, State& incoming, uint32_t block) {
   bool changed = false;
   for (uint32_t number = 0; number < kRegisters; ++number) {
@@ -135,6 +167,7 @@ bool join_into(State& state, State incoming, uint32_t block, bool widen) {
     const uint8_t written = state.slots[slot].written & incoming.slots[slot].written;
     if (written != state.slots[slot].written) changed = true;
     state.slots[slot].written = written;
+    changed |= join_bytes(state.slots[slot], incoming.slots[slot]);
   }
   return changed;
 }

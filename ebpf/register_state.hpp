@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "ebpf/execution.hpp"
 #include "ebpf/verifier.hpp"
@@ -76,6 +77,8 @@ struct Register {
 struct Slot {
   Register content = Register::constant(0);  // of all 8 bytes, if they were written as one; else a number or unknown
   uint8_t written = 0;                       // bit i: byte i
+  uint8_t known = 0;                         // bit i: byte i is that of `bytes`, whatever the content may be
+  uint64_t bytes = 0;                        // others are 0
   bool operator==(const Slot&) const = default;
 };
 
@@ -94,6 +97,10 @@ struct State {
   void forget_twin(int32_t twin);
   void forget_packet();         // it moved
   void forget_slot_contents();  // somebody may have written there
+
+  // One byte of the stack, 0 the lowest. Nothing: it isn't known.
+  std::optional<uint8_t> known_byte(uint64_t place) const;
+  void set_byte(uint64_t place, std::optional<uint8_t> value);
 };
 
 // Joins knowledge: what holds on both ways. `widen`: after many rounds, give up bounds that keep growing.

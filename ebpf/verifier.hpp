@@ -59,6 +59,7 @@ struct InstructionFacts {
   // The map of a value access, or of r1 (r2 for a tail call) of a helper call; -1: none, or not known.
   int32_t map = -1;
   bool key_proven = false;    // helper calls: the key (r2) is key_size readable bytes
+  int64_t key_number = -1;    // helper calls: the key's first four bytes, where they are the same each time; else -1
   bool value_proven = false;  // helper calls: the value (r3) is value_size readable bytes
 };
 

@@ -50,44 +50,65 @@ std::vector<Run> flatten(const std::vector<AddressFlags::Range>& ranges) {
 
 }  // namespace
 
+// A node under way: what its entries are, in their order.
+class AddressFlags::NodeMaker {
+ public:
+  // From entry k on; those before must be known.
+  void add(uint64_t k, uint32_t entry) {
+    if (count_ > 0 && runs_[count_ - 1] == entry) return;
+    node_.starts[k / 64] |= uint64_t{1} << k % 64;
+    runs_[count_++] = entry;
+  }
+
+  Node make(std::vector<uint32_t>& shared_runs) {
+    for (size_t word = 1; word < 4; ++word)
+      node_.before[word] =
+          static_cast<uint8_t>(node_.before[word - 1] + static_cast<uint32_t>(std::popcount(node_.starts[word - 1])));
+    if (count_ <= kOwnRuns) {
+      node_.shared = kInNode;
+      std::copy_n(runs_.begin(), count_, node_.own);
+    } else {
+      node_.shared = static_cast<uint32_t>(shared_runs.size());
+      shared_runs.insert(shared_runs.end(), runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(count_));
+    }
+    return node_;
+  }
+
+ private:
+  Node node_{};
+  std::array<uint32_t, 256> runs_;
+  size_t count_ = 0;
+};
+
 // Walks the runs once, in the order of addresses.
 class AddressFlags::Builder {
  public:
   Builder(AddressFlags& map, std::vector<Run> runs) : map_(map), runs_(std::move(runs)) {}
 
-  // The entry for the 2^bits addresses from `first` on. Each call must begin where the last one ended.
+  // The entry for the 2^bits addresses from `first` on. Each call must begin where the last one ended, or later in the
+  // same run.
   uint32_t entry(uint64_t first, uint32_t bits) {
     while (next_starts_by(first)) ++run_;
     const uint64_t last = first + (uint64_t{1} << bits) - 1;
     if (bits == 0 || !next_starts_by(last)) return runs_[run_].flags;
 
-    std::array<uint32_t, 256> entries;
-    for (uint64_t k = 0; k < entries.size(); ++k) entries[k] = entry(first + (k << (bits - 8)), bits - 8);
-    map_.nodes_.push_back(node_of(entries));
+    NodeMaker node;
+    for (uint64_t k = 0; k < 256;) {
+      node.add(k, entry(first + (k << (bits - 8)), bits - 8));
+      ++k;
+      // What the run under way covers as well.
+      const uint64_t next = run_ + 1 < runs_.size() ? runs_[run_ + 1].first : last + 1;
+      const uint64_t covered = std::min<uint64_t>((next - first) >> (bits - 8), 256);
+      if (covered <= k) continue;
+      node.add(k, runs_[run_].flags);
+      k = covered;
+    }
+    map_.nodes_.push_back(node.make(map_.shared_runs_));
     return static_cast<uint32_t>(kFlagValues + map_.nodes_.size() - 1);
   }
 
  private:
   bool next_starts_by(uint64_t address) const { return run_ + 1 < runs_.size() && runs_[run_ + 1].first <= address; }
-
-  Node node_of(const std::array<uint32_t, 256>& entries) {
-    Node node{};
-    std::vector<uint32_t> found;
-    for (size_t k = 0; k < entries.size(); ++k) {
-      if (k % 64 == 0) node.before[k / 64] = static_cast<uint8_t>(found.size());
-      if (k > 0 && entries[k] == entries[k - 1]) continue;
-      node.starts[k / 64] |= uint64_t{1} << k % 64;
-      found.push_back(entries[k]);
-    }
-    if (found.size() <= kOwnRuns) {
-      node.shared = kInNode;
-      std::copy(found.begin(), found.end(), node.own);
-    } else {
-      node.shared = static_cast<uint32_t>(map_.shared_runs_.size());
-      map_.shared_runs_.insert(map_.shared_runs_.end(), found.begin(), found.end());
-    }
-    return node;
-  }
 
   AddressFlags& map_;
   const std::vector<Run> runs_;

@@ -45,6 +45,7 @@ class AddressFlags {
   };
   static_assert(sizeof(Node) == 64, "one cache line");
   static constexpr uint32_t kInNode = ~uint32_t{0};
+  class NodeMaker;
   class Builder;
 
   uint32_t below(uint32_t entry, uint32_t byte) const noexcept {

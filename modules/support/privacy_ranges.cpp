@@ -81,6 +81,16 @@ std::string address_text(const Address& address, bool is_ipv6) {
   return text.data();
 }
 
+// The family, or AF_UNSPEC: it is no address.
+int read_address(std::string_view text, Address& address) {
+  std::array<char, INET6_ADDRSTRLEN> terminated{};
+  if (text.size() >= terminated.size()) return AF_UNSPEC;
+  std::copy(text.begin(), text.end(), terminated.begin());
+  for (const int family : {AF_INET, AF_INET6})
+    if (inet_pton(family, terminated.data(), address.data()) == 1) return family;
+  return AF_UNSPEC;
+}
+
 // The address of an IPv4-mapped IPv6 range (::ffff:0:0/96, RFC 4291), or nothing.
 std::string mapped_ipv4(const Address& address, uint32_t length) {
   constexpr Address kPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -108,10 +118,10 @@ std::string PrivacyRanges::text_of(const Range& range) {
 
 Expected<PrivacyRanges::Range> PrivacyRanges::parse_range(const Entry& entry) {
   const std::string_view text = trimmed(entry.text);
-  const bool shown = entry.may_be_shown && !has_key(text);
+  const auto shown = [&] { return entry.may_be_shown && !has_key(text); };
   const auto refuse = [&](std::string_view what, std::string hint) {
-    return failure("privacy range " + (shown ? quoted(text) + " " : std::string()) + std::string(what), std::move(hint),
-                   entry.place);
+    return failure("privacy range " + (shown() ? quoted(text) + " " : std::string()) + std::string(what),
+                   std::move(hint), entry.place);
   };
   if (text.empty()) return refuse("is empty", "write an address or a CIDR, as in 10.0.0.0/8");
   if (text.find_first_of(" \t") != std::string_view::npos)
@@ -119,10 +129,10 @@ Expected<PrivacyRanges::Range> PrivacyRanges::parse_range(const Entry& entry) {
   if (!std::all_of(text.begin(), text.end(), printable)) return refuse("has characters that no range has", "");
 
   const Parts parts = split(text);
-  const std::string address(parts.address);
   Range range{};
-  range.is_ipv6 = inet_pton(AF_INET, address.c_str(), range.address.data()) != 1;
-  if (range.is_ipv6 && inet_pton(AF_INET6, address.c_str(), range.address.data()) != 1)
+  const int family = read_address(parts.address, range.address);
+  range.is_ipv6 = family == AF_INET6;
+  if (family == AF_UNSPEC)
     return refuse("does not begin with an address", "write all of the address, as in 10.0.0.0/8 or 2001:db8::/32");
 
   const int most = range.is_ipv6 ? 128 : 32;
@@ -139,19 +149,20 @@ Expected<PrivacyRanges::Range> PrivacyRanges::parse_range(const Entry& entry) {
 
   if (const std::string inner = range.is_ipv6 ? mapped_ipv4(range.address, range.length) : ""; !inner.empty())
     return refuse("is IPv4 written as IPv6",
-                  "write " + (shown ? inner : "the IPv4 address") + "/" + std::to_string(length - 96));
+                  "write " + (shown() ? inner : "the IPv4 address") + "/" + std::to_string(length - 96));
   const Address network = network_of(range.address, range.length);
   if (network != range.address)
     return refuse("has bits set behind its first " + std::to_string(length),
-                  shown ? "write " + address_text(network, range.is_ipv6) + "/" + std::to_string(length) +
-                              " for the network, or " + address_text(range.address, range.is_ipv6) +
-                              " for the one address"
-                        : "write zeros there for the network, or no length for the one address");
+                  shown() ? "write " + address_text(network, range.is_ipv6) + "/" + std::to_string(length) +
+                                " for the network, or " + address_text(range.address, range.is_ipv6) +
+                                " for the one address"
+                          : "write zeros there for the network, or no length for the one address");
   return range;
 }
 
 tl::expected<PrivacyRanges, Diagnostics> PrivacyRanges::parse(const std::vector<Entry>& entries) {
   std::vector<Range> ranges;
+  ranges.reserve(entries.size());
   Diagnostics errors;
   for (const Entry& entry : entries) {
     if (Expected<Range> range = parse_range(entry)) {
@@ -169,6 +180,7 @@ PrivacyRanges::PrivacyRanges(std::vector<Range> ranges) : ranges_(std::move(rang
   ranges_.erase(std::unique(ranges_.begin(), ranges_.end()), ranges_.end());
   constexpr std::array<uint8_t, 4> kFlagsOfSide = {kAsSource | kAsDestination, kAsBoth, kAsSource, kAsDestination};
   std::vector<AddressFlags::Range> flagged;
+  flagged.reserve(ranges_.size());
   for (const Range& range : ranges_) {
     if (range.is_ipv6) continue;
     uint32_t first = 0;

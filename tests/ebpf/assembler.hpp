@@ -89,9 +89,9 @@ class Assembler {
     return *this;
   }
 
-  // r1 = map, r2 = r10 + offset, call bpf_map_lookup_elem.
+  // r2 = r10 + offset, r1 = map, call bpf_map_lookup_elem, in the order of clang.
   Assembler& lookup(int map_index, int key_offset) {
-    return map(1, map_index).mov(2, 10).add_imm(2, key_offset).call(BPF_FUNC_map_lookup_elem);
+    return mov(2, 10).add_imm(2, key_offset).map(1, map_index).call(BPF_FUNC_map_lookup_elem);
   }
 
   std::vector<bpf_insn> code() const {

@@ -72,7 +72,10 @@ void RandomCode::use_map() {
   const int map = below(4);  // one with values
   key_for(map);
   const std::string out = new_label();
-  code_.lookup(map, kKeySlot);
+  if (one_in(4))
+    code_.map(1, map).mov(2, 10).add_imm(2, kKeySlot).call(BPF_FUNC_map_lookup_elem);
+  else
+    code_.lookup(map, kKeySlot);
   if (!careless()) code_.jump_imm(BPF_JEQ, 0, 0, out);
   fill_from(1, 5);
   const int room = map == kArray ? 24 : map == kLpm ? 8 : 16;

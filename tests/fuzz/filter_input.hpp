@@ -174,13 +174,21 @@ class FilterInput {
     const int32_t map = bytes[3] % 3;
     add(BPF_ST | BPF_MEM | BPF_W, 10, 0, kKeySlot, map == kLpm ? bytes[4] % 34 : bytes[4] % 6);
     if (map == kLpm) add(BPF_ST | BPF_MEM | BPF_W, 10, 0, kKeySlot + 4, bytes[1]);
-    add(kWideLoad, 1, BPF_PSEUDO_MAP_IDX, 0, map);
-    add(0, 0, 0, 0, 0);
+    // Compilers take the key first: then machine code has it all for one.
+    const bool map_first = bytes[5] % 4 == 0;
+    const auto name_map = [&] {
+      add(kWideLoad, 1, BPF_PSEUDO_MAP_IDX, 0, map);
+      add(0, 0, 0, 0, 0);
+    };
+    if (map_first) name_map();
     add(kMove | BPF_X, 2, 10, 0, 0);
     add(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, kKeySlot);
+    if (!map_first) name_map();
     add(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem);
+    const bool tested = bytes[5] % 8 != 0, at_once = bytes[5] % 16 > 8;
+    if (tested && at_once) add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, offset, 0);
     add_numbers(1, 5);
-    if (bytes[5] % 8 != 0) add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, offset, 0);
+    if (tested && !at_once) add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, offset, 0);
   }
 
   static void arithmetic(bpf_insn& next, uint8_t choice) {
