@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -52,9 +53,12 @@ Expected<ControlClient> ControlClient::connect(const std::string& path) {
   switch (attempt.error) {
     case 0: return ControlClient(path, std::move(attempt.descriptor));
     case ENOENT: return failure("there is no such socket", "start a run with --socket " + path, place);
-    case ECONNREFUSED: return failure("nobody listens: the run of this socket has ended", "", place);
+    case ECONNREFUSED:  // also where it is no socket at all
+      if (std::error_code ignored; std::filesystem::is_socket(path, ignored))
+        return failure("nobody listens: the run of this socket has ended", "", place);
+      [[fallthrough]];
     case ENOTSOCK:
-    case EPROTOTYPE: return failure("not the socket of a run", "", place);
+    case EPROTOTYPE: return failure("not the socket of a run", "it is what --socket of `trama run` names", place);
     case EACCES: return failure("only its owner and root may use this socket", "ask through sudo", place);
     case EAGAIN: return failure("too many others are asking", "try again", place);
     default: return failure(std::string("can't connect: ") + std::strerror(attempt.error), "", place);

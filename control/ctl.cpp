@@ -13,16 +13,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Expected<std::string> value_behind(const Arguments& words, size_t at, const char* what) {
-  if (words.size() <= at) return failure(std::string("the ") + what + " is missing", "as in `trama ctl --help`");
-  return words[at];
+Expected<std::string> value_behind(const Arguments& words, size_t at, const char* what, const char* example) {
+  if (words.size() > at) return words[at];
+  return failure(std::string("the ") + what + " is missing", std::string("as in `trama ctl ") + example + "`");
 }
 
 // The engine may have another working directory.
 std::string from_anywhere(const std::string& path) { return std::filesystem::absolute(path).string(); }
 
 Expected<ControlRequest> request_of(const Arguments& words, bool ephemeral) {
-  const bool two = words[0] == "exclude" && words.size() > 1;
+  const bool two = nearest(words[0], {"exclude"}) && words.size() > 1;
   const auto verb = find_control_verb(two ? words[0] + " " + words[1] : words[0]);
   if (!verb) return tl::unexpected(verb.error());
   ControlRequest request;
@@ -30,11 +30,12 @@ Expected<ControlRequest> request_of(const Arguments& words, bool ephemeral) {
   request.ephemeral = ephemeral;
   size_t used = two ? 2 : 1;
   if (*verb == ControlVerb::exclude_add || *verb == ControlVerb::exclude_remove) {
-    const auto range = value_behind(words, used++, "range");
+    const auto range = value_behind(words, used++, "range", "exclude add 192.0.2.0/24");
     if (!range) return tl::unexpected(range.error());
     request.range = *range;
   } else if (*verb == ControlVerb::rotate_key && !ephemeral) {
-    const auto file = value_behind(words, used++, "key file");
+    const auto file =
+        value_behind(words, used++, "key file", "rotate-key new.key` or `trama ctl rotate-key --ephemeral");
     if (!file) return tl::unexpected(file.error());
     request.key_file = from_anywhere(*file);
   } else if (ephemeral && *verb != ControlVerb::rotate_key) {

@@ -30,6 +30,12 @@ ReplicaStatus StageStatus::sum() const {
   return sum;
 }
 
+void add_passed_by(const std::vector<StageCounters>& stages, std::vector<OutletReport>& outlets) {
+  for (OutletReport& outlet : outlets)
+    for (const StageCounters& stage : stages)
+      if (stage.name == outlet.stage) outlet.passed_by = stage.lost;
+}
+
 EngineState::EngineState(const Runtime& runtime, const Ledger& ledger, const RunReport& report,
                          const RunControl& control, Identity identity)
     : runtime_(runtime),
@@ -77,7 +83,10 @@ EngineStatus EngineState::status() const {
   status.windows_lost = report_.windows_lost();
   status.archives = report_.archives().size();
   const double rate = cycles_per_second();
-  for (const StageCounters& counters : runtime_.counters()) {
+  const std::vector<StageCounters> all = runtime_.counters();
+  status.outlets = report_.outlets();
+  add_passed_by(all, status.outlets);
+  for (const StageCounters& counters : all) {
     StageStatus stage{counters.name, counters.kind, counters.queue_peak, counters.lost, {}};
     for (const ReplicaCounters& replica : counters.replicas)
       stage.replicas.push_back(

@@ -36,7 +36,11 @@ struct EngineStatus {
   Tally tally;
   uint64_t windows_lost = 0, archives = 0;
   std::vector<StageStatus> stages;
+  std::vector<OutletReport> outlets;
 };
+
+// Adds what the engine knows of the stages that publish.
+void add_passed_by(const std::vector<StageCounters>& stages, std::vector<OutletReport>& outlets);
 
 // Thread-safe.
 class EngineState {

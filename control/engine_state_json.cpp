@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "control/outlet_json.hpp"
 #include "control/published_tally.hpp"
+#include "control/quantity_names.hpp"
 
 namespace trama {
 namespace {
@@ -81,6 +83,7 @@ EngineStatus status_of(const Json& json) {
   json.at("windows").at("lost").get_to(status.windows_lost);
   json.at("archives").get_to(status.archives);
   for (const Json& stage : json.at("stages")) status.stages.push_back(parse_stage(stage));
+  if (const auto streams = json.find("streams"); streams != json.end()) status.outlets = parse_outlets(*streams);
   return status;
 }
 
@@ -90,20 +93,34 @@ std::optional<T> optional_of(const Json& json, const char* name) {
   return value.is_null() ? std::nullopt : std::optional(value.get<T>());
 }
 
+Json quantities_json(const std::optional<Quantities>& quantities) {
+  Json json;
+  if (quantities)
+    for (const auto& [name, value] : kQuantityNames) json[name] = (*quantities).*value;
+  return json;
+}
+
+std::optional<Quantities> quantities_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  Quantities quantities;
+  for (const auto& [name, value] : kQuantityNames) json.at(name).get_to(quantities.*value);
+  return quantities;
+}
+
 FinishedWindow window_of(const Json& json) {
   FinishedWindow window;
   json.at("seq").get_to(window.seq);
   json.at("packets").get_to(window.packets);
   json.at("partial").get_to(window.partial);
   json.at("finished_ns").get_to(window.finished_ns);
+  window.quantities = quantities_of(json.at("quantities"));
   const auto reason = optional_of<std::string>(json, "closed_by");
   if (!reason) return window;
   WindowDescription& description = window.description.emplace();
   for (size_t i = 0; i < kClosedBy.size(); ++i)
     if (*reason == kClosedBy[i]) description.closed_by = static_cast<ClosedBy>(i);
   json.at("links").get_to(description.links);
-  description.sources = optional_of<uint64_t>(json, "sources");
-  description.destinations = optional_of<uint64_t>(json, "destinations");
+  json.at("sources").get_to(description.sources);
   json.at("first_ns").get_to(description.first_ns);
   json.at("last_ns").get_to(description.last_ns);
   return window;
@@ -117,11 +134,6 @@ auto reading(const Read& read) -> Expected<decltype(read())> {
   } catch (const Json::exception&) {
     return failure("the answer is not one that this version understands", "ask with the trama of the running engine");
   }
-}
-
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
 }
 
 }  // namespace
@@ -156,6 +168,7 @@ Json status_json(const EngineStatus& status) {
     object["lost"] = stage.lost;
     json["stages"].push_back(std::move(object));
   }
+  if (!status.outlets.empty()) json["streams"] = outlets_json(status.outlets);
   return json;
 }
 
@@ -179,12 +192,13 @@ Json windows_json(const std::vector<FinishedWindow>& windows) {
                     {"packets", window.packets},
                     {"partial", window.partial},
                     {"links", part(&WindowDescription::links)},
-                    {"sources", description ? or_null(description->sources) : Json()},
-                    {"destinations", description ? or_null(description->destinations) : Json()},
+                    {"sources", part(&WindowDescription::sources)},
+                    {"destinations", window.quantities ? Json(window.quantities->n_destinations) : Json()},
                     {"closed_by", description ? Json(to_string(description->closed_by)) : Json()},
                     {"first_ns", part(&WindowDescription::first_ns)},
                     {"last_ns", part(&WindowDescription::last_ns)},
-                    {"finished_ns", window.finished_ns}});
+                    {"finished_ns", window.finished_ns},
+                    {"quantities", quantities_json(window.quantities)}});
   }
   return {{"windows", std::move(list)}};
 }

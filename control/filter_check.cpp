@@ -9,8 +9,10 @@
 #include "control/terminal.hpp"
 #include "ebpf/declaration.hpp"
 #include "ebpf/disassemble.hpp"
+#include "ebpf/filter_module.hpp"
 #include "ebpf/helpers.hpp"
 #include "ebpf/jit.hpp"
+#include "ebpf/kernel_program.hpp"
 #include "ebpf/loader.hpp"
 #include "ebpf/map_types.hpp"
 #include "ebpf/verifier.hpp"
@@ -57,6 +59,14 @@ void describe_program(const ebpf::Program& program, const ebpf::Facts& facts, co
   line(text, "  helpers", helpers.empty() ? "none" : helpers);
 }
 
+// Whether a live source may have the kernel run it, as far as can be said without asking the kernel.
+std::string kernel_text(const ebpf::Object& object, const ebpf::Program& program) {
+  const auto module = ebpf::FilterModule::make(object, {.program = program.name, .engine = ebpf::Engine::interpreter});
+  const auto fits = module ? ebpf::check_fit_for_kernel(**module) : tl::unexpected(module.error());
+  if (fits) return "fits; the kernel's own verifier has the last word";
+  return "no: " + printable(ebpf::describe(fits.error()));
+}
+
 // Of an object whose programs are all accepted.
 std::string engine_text(const ebpf::Object& object) {
   const auto analysis = ebpf::analyze(object);
@@ -100,6 +110,7 @@ int filter_check(const Arguments& arguments) {
     const auto facts = ebpf::analyze(*object, program);
     if (facts) {
       describe_program(object->programs[program], *facts, *meanings, text);
+      line(text, "  kernel", kernel_text(*object, object->programs[program]));
       continue;
     }
     print(facts.error());

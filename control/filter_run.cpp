@@ -14,6 +14,7 @@
 #include "control/filter.hpp"
 #include "control/terminal.hpp"
 #include "ebpf/filter_module.hpp"
+#include "ebpf/port_text.hpp"
 #include "modules/support/capture_reader.hpp"
 #include "modules/support/header_walk_frame.hpp"
 #include "modules/support/input_paths.hpp"
@@ -133,6 +134,8 @@ std::string key_text(const ebpf::MapSpec& map, std::span<const uint8_t> key) {
     return std::string(address) + "/" + std::to_string(*number(key.first(4)));
   }
   const auto value = number(key);
+  if (value && map.name == "ports" && key.size() == 4)
+    if (const std::string text = ebpf::port_text(static_cast<uint32_t>(*value)); !text.empty()) return text;
   return value ? std::to_string(*value) : "hex:" + hex(key);
 }
 

@@ -13,7 +13,7 @@ struct LiveInterfaces {
   std::vector<std::string> names;  // without prefix
 };
 
-// One source captures from all of them. Refused: prefixes that differ.
+// One source captures from all of them. Refused: prefixes that differ, and prefixes without a name.
 Expected<LiveInterfaces> live_interfaces(const std::vector<std::string>& given);
 
 }  // namespace trama

@@ -105,6 +105,23 @@ void add_stages(const EngineStatus& status, Families& families) {
     families.add(stage.queue_peak, {{"stage", stage.name}, {"kind", stage.kind}});
 }
 
+void add_streams(const EngineStatus& status, Families& families) {
+  if (status.outlets.empty()) return;
+  families.gauge("trama_stream_subscribers", "those who follow now");
+  for (const OutletReport& outlet : status.outlets) families.add(outlet.counts.subscribers, {{"stage", outlet.stage}});
+  families.counter("trama_stream_windows_total", "windows that were sent, lost by slow subscribers, or stored by NATS");
+  for (const OutletReport& outlet : status.outlets)
+    for (const auto& [what, count] : kOutletCountNames)
+      if (std::string_view(what) == "sent" || std::string_view(what) == "lost" || std::string_view(what) == "stored")
+        families.add(outlet.counts.*count, {{"stage", outlet.stage}, {"what", what}});
+  families.counter("trama_stream_turned_away_total",
+                   "those who wanted to follow, and were refused or had no right key");
+  for (const OutletReport& outlet : status.outlets) {
+    families.add(outlet.counts.refused, {{"stage", outlet.stage}, {"why", "refused"}});
+    families.add(outlet.counts.shut_out, {{"stage", outlet.stage}, {"why", "shut_out"}});
+  }
+}
+
 class Collector final : public prometheus::Collectable {
  public:
   explicit Collector(const EngineState& state) : state_(state) {}
@@ -132,6 +149,7 @@ std::vector<MetricFamily> metric_families(const EngineStatus& status) {
   add_packets(status, families);
   add_windows(status, families);
   add_stages(status, families);
+  add_streams(status, families);
   return families.take();
 }
 

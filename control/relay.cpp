@@ -141,7 +141,9 @@ Expected<StreamUrl> place_to_listen(const std::string& text, const Wanted& wante
 Expected<void> take_server_keys(const std::optional<std::string>& secret, const std::optional<std::string>& clients,
                                 StreamKeys& keys) {
   if (!secret && !clients) return {};
-  if (!secret || !clients) return failure("--server-key and --clients go together");
+  if (!secret || !clients)
+    return failure("--server-key and --clients go together",
+                   "the one is this relay's secret key, the other has the public keys of those who may subscribe");
   auto loaded = load_stream_keys(*secret, *clients);
   if (!loaded) return tl::unexpected(std::move(loaded.error()));
   keys = std::move(*loaded);

@@ -145,6 +145,7 @@ class Run {
   }
   RunFacts facts(double seconds) {
     RunFacts facts = gather(*report_, ledger_);
+    add_passed_by(runtime_->counters(), facts.outlets);
     facts.graph = prepared_.identity;
     facts.sensor = prepared_.sensor;
     facts.seconds = seconds;

@@ -100,6 +100,21 @@ std::string window_counts(const EngineStatus& before, const EngineStatus& now) {
   return line("windows", text + counted(now.archives, "complete archive"));
 }
 
+std::string streams(const EngineStatus& now) {
+  std::string text;
+  for (const OutletReport& outlet : now.outlets) {
+    const OutletCounts& counts = outlet.counts;
+    text += line("publish", printable(outlet.url) + ": " + counted(counts.subscribers, "subscriber") + "; " +
+                                std::to_string(counts.sent) + " sent, " + std::to_string(counts.lost) +
+                                " lost by slow ones");
+    if (counts.stored + counts.not_stored > 0)
+      text.insert(text.size() - 1, "; " + std::to_string(counts.stored) + " stored");
+    if (const uint64_t away = counts.refused + counts.shut_out; away > 0)
+      text.insert(text.size() - 1, "; " + std::to_string(away) + " turned away");
+  }
+  return text;
+}
+
 // Busy: of one processor; a stage with replicas may have more than 100 %.
 std::string stages(const EngineStatus& before, const EngineStatus& now) {
   Table table({{"stage"},
@@ -125,12 +140,26 @@ std::string stages(const EngineStatus& before, const EngineStatus& now) {
 
 std::string window_table(const std::vector<FinishedWindow>& windows, size_t most) {
   if (windows.empty() || most == 0) return "";
-  Table table({{"window", true}, {"packets", true}, {"links", true}, {"closed by"}, {"finished (UTC)"}});
+  Table table({{"window", true},
+               {"packets", true},
+               {"links", true},
+               {"sources", true},
+               {"dests", true},
+               {"fan-out", true},
+               {"fan-in", true},
+               {"closed by"},
+               {"at (UTC)"}});
   for (auto window = windows.rbegin(); window != windows.rend() && most > 0; ++window, --most) {
     const auto& description = window->description;
+    const auto told = [&](auto member) { return description ? std::to_string((*description).*member) : "-"; };
+    const auto measured = [&](auto member) {
+      return window->quantities ? std::to_string((*window->quantities).*member) : "-";
+    };
     const char* const reason = description ? to_string(description->closed_by) : window->partial ? "(partial)" : "full";
-    table.add({std::to_string(window->seq), std::to_string(window->packets),
-               description ? std::to_string(description->links) : "-", reason, time_text(window->finished_ns)});
+    table.add({std::to_string(window->seq), std::to_string(window->packets), told(&WindowDescription::links),
+               told(&WindowDescription::sources), measured(&Quantities::n_destinations),
+               measured(&Quantities::max_fan_out), measured(&Quantities::max_fan_in), reason,
+               time_text(window->finished_ns)});
   }
   return "\n" + table.text();
 }
@@ -140,7 +169,7 @@ std::string window_table(const std::vector<FinishedWindow>& windows, size_t most
 std::string status_page(const EngineStatus& before, const EngineStatus& now, const std::vector<FinishedWindow>& windows,
                         size_t most_windows) {
   return head(now) + reading(before, now) + verdicts(now.tally) + losses(before, now) + window_counts(before, now) +
-         "\n" + stages(before, now) + window_table(windows, most_windows);
+         streams(now) + "\n" + stages(before, now) + window_table(windows, most_windows);
 }
 
 // Everything in a page is ASCII, or counted as if it were: a line with other letters is cut early, never late.

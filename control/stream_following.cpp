@@ -55,7 +55,11 @@ Expected<void> FollowingOptions::apply_to(SubscribeOptions& options) const {
   options.nats = {ca_.value_or(""), certificate_.value_or(""), certificate_key_.value_or(""), credentials_.value_or(""),
                   login_.value_or("")};
   if (!publisher_key_ && !stream_key_) return {};
-  if (!publisher_key_ || !stream_key_) return failure("--publisher-key and --stream-key go together");
+  if (!publisher_key_ || !stream_key_)
+    return failure(
+        "--publisher-key and --stream-key go together",
+        "the one is the publisher's public key, the other the secret key of this subscriber (`trama key curve "
+        "FILE` makes one)");
   auto open_key = load_stream_public(*publisher_key_);
   if (!open_key) return tl::unexpected(std::move(open_key.error()));
   auto secret = load_stream_secret(*stream_key_);

@@ -105,7 +105,8 @@ class Follower {
     const bool lossy = counts.missed > 0 || counts.damaged > 0;
     if (lossy)
       print_warning(counted(counts.windows, "window") + " came, " + std::to_string(counts.missed) + " were missed" +
-                    (counts.damaged > 0 ? "; " + std::to_string(counts.damaged) + " could not be read" : ""));
+                        (counts.damaged > 0 ? "; " + std::to_string(counts.damaged) + " could not be read" : ""),
+                    counts.damaged > 0 && wanted_.url.starts_with("file:") ? "`trama verify` says which, and why" : "");
     return status == kDone && lossy ? kLossy : status;
   }
 

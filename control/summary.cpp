@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "control/command_line.hpp"
+#include "control/outlet_json.hpp"
 #include "control/terminal.hpp"
 
 namespace trama {
@@ -48,6 +49,21 @@ std::string archives_text(const std::vector<std::string>& archives) {
   return counted(archives.size(), "archive") + " in " + printable(folder) + "\n";
 }
 
+// What others have lost is no failure of this run, and what nobody got live is in its archives.
+std::string streams_text(const std::vector<OutletReport>& outlets) {
+  std::string text;
+  for (const OutletReport& outlet : outlets) {
+    const std::string name = "`" + printable(outlet.stage) + "`";
+    if (outlet.passed_by > 0)
+      text += counted(outlet.passed_by, "window") + " passed " + name + " by, and were not published\n";
+    if (outlet.counts.lost > 0)
+      text += counted(outlet.counts.lost, "window") + " of " + name + " lost by slow subscribers\n";
+    if (outlet.counts.not_stored > 0)
+      text += counted(outlet.counts.not_stored, "window") + " of " + name + " not known to be stored\n";
+  }
+  return text;
+}
+
 std::string rate_text(uint64_t packets, double seconds) {
   char text[64];
   std::snprintf(text, sizeof text, "%.2f s", seconds);
@@ -63,6 +79,7 @@ RunFacts gather(const RunReport& report, const Ledger& ledger) {
   facts.inputs = report.inputs();
   facts.tally = ledger.sum();
   facts.archives = report.archives();
+  facts.outlets = report.outlets();
   facts.windows_lost = report.windows_lost();
   facts.output_failed = report.has_output_failed();
   facts.packets_read = report.packets_read();
@@ -125,6 +142,7 @@ std::string summary_json(const RunFacts& facts) {
   json["removed_in_kernel"] = tally.removed_in_kernel;
   json["windows"] = {{"full", tally.full_windows}, {"partial", tally.partial_windows}};
   json["archives"] = facts.archives;
+  if (!facts.outlets.empty()) json["streams"] = outlets_json(facts.outlets);
   // File names needn't be UTF-8, but JSON must.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -145,7 +163,7 @@ std::string summary_text(const RunFacts& facts) {
   if (tally.removed_in_kernel > 0) text += counted(tally.removed_in_kernel, "packet") + " removed in the kernel\n";
   if (dropped(tally) > 0 && !facts.busiest.empty()) text += facts.busiest + "\n";
   if (facts.windows_lost > 0) text += counted(facts.windows_lost, "window") + " lost: not written\n";
-  return text + archives_text(facts.archives) + rate_text(tally.seen(), facts.seconds);
+  return text + streams_text(facts.outlets) + archives_text(facts.archives) + rate_text(tally.seen(), facts.seconds);
 }
 
 std::string busiest_stage(const std::vector<StageCounters>& stages, uint64_t cycles, size_t workers) {

@@ -19,6 +19,7 @@ struct RunFacts {
   std::vector<InputReport> inputs;
   Tally tally;
   std::vector<std::string> archives;
+  std::vector<OutletReport> outlets;
   uint64_t windows_lost = 0;
   bool output_failed = false;
   uint64_t packets_read = 0;  // by sources; for people only, where a graph gives no verdicts

@@ -59,8 +59,14 @@ class TreeMaker {
       if (tree_.kinds[i]) continue;
       const std::string of = stage.name == stage.kind ? "" : ", which stage `" + stage.name + "` names";
       report(stage.kind_place, "there is no stage kind `" + stage.kind + "`" + of,
-             suggestion(stage.kind, "there are", names));
+             suggestion(stage.kind, "there are", names) + own_name_hint(stage));
     }
+  }
+
+  // A name that only a link has is that of a kind.
+  static std::string own_name_hint(const StageSpec& stage) {
+    if (stage.name != stage.kind) return "";
+    return "; a name of your own needs a kind: [stages." + stage.name + "] with kind = \"...\"";
   }
 
   void keep_possible_links() {

@@ -79,7 +79,8 @@ std::optional<StreamItem> StreamQueue::take(std::chrono::steady_clock::time_poin
   if (items_.empty()) lower(items_event_);
   if (item.kind == StreamItem::Kind::window) {
     --windows_;
-    raise(room_event_);
+    // Not for each of them: whoever fills the queue does so by halves of it.
+    if (windows_ <= most_ / 2) raise(room_event_);
     changed_.notify_all();
   }
   return item;

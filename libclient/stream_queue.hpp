@@ -44,7 +44,7 @@ class StreamQueue {
 
   // Readable while there are items.
   int descriptor() const { return items_event_.get(); }
-  // Readable when windows have been taken, or the queue closed, since it was last read.
+  // Readable when windows have been taken and the queue is half empty, or when it was closed, since it was last read.
   int room_descriptor() const { return room_event_.get(); }
   void clear_room() const;
   size_t windows() const;  // waiting

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "libclient/formats/blob.hpp"
@@ -41,25 +42,26 @@ FormatExpected<StreamWindow> StreamWindow::decode(WindowInfo info, SharedBytes s
   window.serialized_ = std::move(serialized);
   const bool compact = window.info_.encoding == EnvelopeEncoding::compact;
   const uint64_t most = window.info_.links;
-  if (auto done = compact ? window.decode_compact(most) : window.decode_blob(most); !done)
-    return tl::unexpected(std::move(done.error()));
-  if (auto same = window.compare(); !same) return tl::unexpected(std::move(same.error()));
+  const auto packets = compact ? window.decode_compact(most) : window.decode_blob(most);
+  if (!packets) return tl::unexpected(packets.error());
+  if (window.matrix_.links() != most || *packets != window.info_.packets)
+    return format_failure("the matrix has other packets or links than its window states");
   return window;
 } catch (const std::bad_alloc&) {
   return format_failure("not enough memory for the window");
 }
 
-FormatExpected<void> StreamWindow::decode_compact(uint64_t max_links) {
+FormatExpected<uint64_t> StreamWindow::decode_compact(uint64_t max_links) {
   compact_ = CompactReader(max_links);
   const auto read = compact_.read(serialized_.bytes);
   if (!read) return tl::unexpected(read.error());
   if (read->raw_order != info_.raw_order) return format_failure("the matrix has another index order than its window");
   matrix_ = read->matrix;
-  return {};
+  return read->packets;
 }
 
 // Windows have 32-bit counts; a blob of another maker may hold more in one entry than a window can.
-FormatExpected<void> StreamWindow::decode_blob(uint64_t max_links) {
+FormatExpected<uint64_t> StreamWindow::decode_blob(uint64_t max_links) {
   auto read = read_blob(serialized_.bytes, max_links);
   if (!read) return tl::unexpected(std::move(read.error()));
   constexpr uint64_t kMostCount = std::numeric_limits<uint32_t>::max();
@@ -73,15 +75,7 @@ FormatExpected<void> StreamWindow::decode_blob(uint64_t max_links) {
   count_.resize(read->count.size());
   std::transform(read->count.begin(), read->count.end(), count_.begin(), narrow);
   matrix_ = {row_, start_, column_, count_};
-  return {};
-}
-
-FormatExpected<void> StreamWindow::compare() const {
-  uint64_t packets = 0;
-  for (const uint32_t count : matrix_.count) packets += count;
-  if (matrix_.links() != info_.links || packets != info_.packets)
-    return format_failure("the matrix has other packets or links than its window states");
-  return {};
+  return std::accumulate(count_.begin(), count_.end(), uint64_t{0});
 }
 
 }  // namespace trama

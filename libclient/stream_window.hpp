@@ -63,9 +63,9 @@ class StreamWindow {
 
  private:
   StreamWindow() = default;
-  FormatExpected<void> decode_blob(uint64_t max_links);
-  FormatExpected<void> decode_compact(uint64_t max_links);
-  FormatExpected<void> compare() const;
+  // Both give the packets that the matrix has.
+  FormatExpected<uint64_t> decode_blob(uint64_t max_links);
+  FormatExpected<uint64_t> decode_compact(uint64_t max_links);
 
   WindowInfo info_;
   SharedBytes serialized_;

@@ -121,7 +121,8 @@ class Archive final : public Stage<SerializedMatrix, Nothing> {
       around_.report->window_lost();
       return;
     }
-    around_.windows->describe(window.seq, {window.closed_by, window.first_ns, window.last_ns, window.links, {}, {}});
+    around_.windows->describe(window.seq,
+                              {window.closed_by, window.first_ns, window.last_ns, window.links, window.sources});
     if (!failed_) note(writer_.append(header_of(window), entry_of(window), {window.blob, window.bytes}));
     if (!failed_) around_.archives->wrote(writer_.part(), window.seq, window.last_ns);
     if (failed_) around_.report->window_lost();

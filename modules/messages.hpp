@@ -144,7 +144,7 @@ struct SerializedMatrix : WindowMessage {
   LazyMemory memory;
   uint8_t* blob;     // at least `capacity` bytes
   size_t bytes = 0;  // that the matrix takes there; 0 when the window could not be serialized
-  uint64_t packets = 0, links = 0;
+  uint64_t packets = 0, links = 0, sources = 0;
   IndexOrder index_order = IndexOrder::numeric;
   MatrixEncoding encoding = MatrixEncoding::blob;
   Compression compression = Compression::lz4;  // of a blob

@@ -47,6 +47,7 @@ EnvelopeEncoding encoding_of(const SerializedMatrix& window) {
 constexpr int kLookMs = 20;  // whether the run has begun
 
 struct Surroundings {
+  std::string name;  // of the stage
   std::shared_ptr<RunIdentity> identity;
   std::shared_ptr<RunReport> report;
   std::shared_ptr<RunStart> start;
@@ -102,12 +103,12 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     const StreamUrl way = parse_stream_url(parameters.url).value();
     auto opened = way.way == StreamUrl::Way::nats ? parameters.open_nats(way) : parameters.open_stream(way, context);
     if (!opened) return tl::unexpected(std::move(opened.error()));
-    const MakeOutlet outlet = std::move(*opened);
-    Services& services = context.services;
-    const Surroundings around{services.get<RunIdentity>(), services.get<RunReport>(), services.get<RunStart>()};
-    return StageFactory([=](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Publish>(parameters, outlet, around, replica);
-    });
+    auto& with = context.services;
+    const Surroundings around{context.name, with.get<RunIdentity>(), with.get<RunReport>(), with.get<RunStart>()};
+    return StageFactory(
+        [parameters, around, outlet = std::move(*opened)](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+          return std::make_unique<Publish>(parameters, outlet, around, replica);
+        });
   }
   Publish(const Parameters& parameters, MakeOutlet make_outlet, Surroundings around, const ReplicaContext& context)
       : sensor_(parameters.sensor),
@@ -137,22 +138,25 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     output.release(&window);
   }
   void serve(int wake_fd) {
-    if (around_.start->begun()) guard([&] { outlet().serve(wake_fd); });
+    if (around_.start->begun()) guard([&] { outlet().serve(wake_fd), tell_counts(); });
     pollfd event{wake_fd, POLLIN, 0};
     if (failed_) poll(&event, 1, -1);
     if (!around_.start->begun()) poll(&event, 1, kLookMs);
   }
   void finish() {
     if (!outlet_) return;  // the run never began
-    guard([&] { outlet_->finish(linger_ms_); });
+    guard([&] { outlet_->finish(linger_ms_), tell_counts(); });
     if (failed_) return;
     if (auto account = outlet_->account()) around_.report->say(std::move(*account));
   }
 
+  void tell_counts() { around_.report->outlet_counts(number_, outlet_->counts()); }
+
   WindowOutlet& outlet() {
-    if (!outlet_)
-      outlet_ =
-          std::exchange(make_outlet_, {})([report = around_.report](Diagnostic said) { report->say(std::move(said)); });
+    if (outlet_) return *outlet_;
+    outlet_ =
+        std::exchange(make_outlet_, {})([report = around_.report](Diagnostic said) { report->say(std::move(said)); });
+    number_ = around_.report->outlet_opened({around_.name, outlet_->url(), {}});
     return *outlet_;
   }
 
@@ -210,6 +214,7 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
   const Surroundings around_;
   MakeOutlet make_outlet_;  // until there is an outlet
   std::unique_ptr<WindowOutlet> outlet_;
+  size_t number_ = 0;  // of the outlet, in the report
   ExclusionsDigest digest_;
   bool failed_ = false, said_too_long_ = false;
   StreamThread<SerializedMatrix> thread_;  // last: it uses all of the above
@@ -257,8 +262,7 @@ void Publish::Parameters::check(ParameterBinder& binder) const {
                          "publish at trama+tcp:// or trama+ipc://");
   if (server_key_file.empty() != clients_file.empty())
     return binder.refuse(server_key_file.empty() ? "server_key_file" : "clients_file",
-                         "server_key_file and clients_file go together",
-                         "the one is this publisher's key, the other says who may subscribe");
+                         "server_key_file and clients_file go together", "this publisher's key, and who may subscribe");
   check_way(*parsed, binder);
 }
 

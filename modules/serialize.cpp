@@ -7,10 +7,12 @@
 //   writer = "direct"       # of blobs: straight from the arrays; "graphblas": the library's own, for comparison
 //   lz4 = "own"             # own emitter of LZ4 blocks; "library": the very bytes of the library's writer
 //
-// TrafficMatrix -> SerializedMatrix. Replicas share nothing. writer = "graphblas" allocates for each window. What
-// compact matrices cost is measured without anything behind them:
+// TrafficMatrix -> SerializedMatrix. Replicas share nothing but what measures a window now and then, for those who
+// watch the run. writer = "graphblas" allocates for each window. What compact matrices cost is measured without
+// anything behind them:
 //
 //   links = ["synthetic -> parse -> stamp -> anonymize -> build -> serialize -> null"]
+#include <utility>
 #include <variant>
 
 #include "engine/registry.hpp"
@@ -18,6 +20,7 @@
 #include "modules/support/archive_log.hpp"
 #include "modules/support/graphblas_writer.hpp"
 #include "modules/support/matrix_encodings.hpp"
+#include "modules/support/window_gauge.hpp"
 
 namespace trama {
 namespace {
@@ -71,13 +74,15 @@ class Serialize final : public Stage<TrafficMatrix, SerializedMatrix> {
     context.services.get<MatrixEncodings>()->add({context.name, parameters.encoding, parameters.encoding_place});
     if (!context.services.get<ArchiveLog>()->add_serializer())
       return failure(ArchiveLog::kUnfit, ArchiveLog::kUnfitHint, context.place);
-    return StageFactory([parameters](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
-      return std::make_unique<Serialize>(parameters, replica);
+    const auto gauge = std::make_shared<WindowGauge>(context.services.get<WindowLog>(), context.sizes.window_items);
+    return StageFactory([parameters, gauge](const ReplicaContext& replica) -> std::unique_ptr<StageBase> {
+      return std::make_unique<Serialize>(parameters, gauge, replica);
     });
   }
-  Serialize(const Parameters& parameters, const ReplicaContext& context)
+  Serialize(const Parameters& parameters, std::shared_ptr<WindowGauge> gauge, const ReplicaContext& context)
       : encoding_(parameters.encoding),
         compression_(parameters.compression),
+        gauge_(std::move(gauge)),
         writer_(make_writer(parameters, context.sizes.window_items)) {}
 
   Step process(TrafficMatrix& in, Output<SerializedMatrix>& out) override {
@@ -88,6 +93,8 @@ class Serialize final : public Stage<TrafficMatrix, SerializedMatrix> {
     serialized.compression = compression_;
     serialized.packets = in.tally[Verdict::counted];
     serialized.links = in.storage.view().links();
+    serialized.sources = in.storage.view().rows();
+    if (!in.skip) gauge_->look(in.seq, in.storage.view());
     const std::span<uint8_t> blob(serialized.blob, serialized.capacity);
     serialized.bytes = in.skip ? 0 : std::visit([&](auto& writer) { return writer.write(in, blob); }, writer_);
     out.release(&in);
@@ -106,6 +113,7 @@ class Serialize final : public Stage<TrafficMatrix, SerializedMatrix> {
 
   const MatrixEncoding encoding_;
   const Compression compression_;
+  const std::shared_ptr<WindowGauge> gauge_;
   AnyWriter writer_;
 };
 

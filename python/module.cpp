@@ -18,19 +18,6 @@ py::str to_str(const std::string& text) {
   return py::reinterpret_steal<py::str>(str);
 }
 
-py::dict to_dict(const VerdictCounts& verdicts) {
-  py::dict dict;
-  dict["counted"] = verdicts.counted;
-  dict["excluded"] = verdicts.excluded;
-  dict["filtered"] = verdicts.filtered;
-  dict["ipv6"] = verdicts.ipv6;
-  dict["not_ip"] = verdicts.not_ip;
-  dict["malformed"] = verdicts.malformed;
-  dict["cut"] = verdicts.cut;
-  dict["unknown_link"] = verdicts.unknown_link;
-  return dict;
-}
-
 }  // namespace trama::python
 
 PYBIND11_MODULE(_trama, module) {

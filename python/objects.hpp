@@ -7,8 +7,8 @@
 #include <string>
 #include <type_traits>
 
+#include "libclient/formats/count_names.hpp"
 #include "libclient/formats/error.hpp"
-#include "libclient/formats/manifest.hpp"
 
 namespace trama::python {
 
@@ -18,7 +18,15 @@ namespace trama::python {
 // Texts come as their sender gave them; what isn't UTF-8 becomes U+FFFD.
 pybind11::str to_str(const std::string& text);
 
-pybind11::dict to_dict(const VerdictCounts& verdicts);
+// Counts by their published names.
+template <class Counts, size_t N>
+pybind11::dict to_dict(const Counts& counts, const CountName<Counts> (&names)[N]) {
+  pybind11::dict dict;
+  for (const auto& [name, count] : names) dict[name] = counts.*count;
+  return dict;
+}
+inline pybind11::dict to_dict(const VerdictCounts& verdicts) { return to_dict(verdicts, kVerdictCountNames); }
+inline pybind11::dict to_dict(const DroppedCounts& dropped) { return to_dict(dropped, kDroppedCountNames); }
 
 // Lets other Python threads run meanwhile; `work` touches nothing of Python. Not a guard object: a daemon thread that
 // comes back when the interpreter has ended is unwound from where it takes the lock again, which no destructor

@@ -22,28 +22,8 @@ py::array view(py::handle window, std::span<const Value> values) {
 
 const StreamWindow& window_of(py::handle object) { return object.cast<const StreamWindow&>(); }
 
-const char* name_of(ClosedBy reason) {
-  switch (reason) {
-    case ClosedBy::full: return "full";
-    case ClosedBy::end: return "end";
-    case ClosedBy::time: return "time";
-    case ClosedBy::key: return "key";
-    case ClosedBy::exclusions: return "exclusions";
-    case ClosedBy::flush: return "flush";
-  }
-  return "unknown";
-}
-
+const char* name_of(ClosedBy reason) { return kClosedByNames.at(static_cast<size_t>(reason)); }
 const char* name_of(EnvelopeEncoding encoding) { return encoding == EnvelopeEncoding::compact ? "compact" : "blob"; }
-
-py::dict dropped(const StreamWindow& window) {
-  const DroppedCounts& counts = window.info().dropped;
-  py::dict dict;
-  dict["kernel"] = counts.kernel;
-  dict["nic"] = counts.nic;
-  dict["ring"] = counts.ring;
-  return dict;
-}
 
 py::object utc(int64_t time_ns) { return py::module_::import("trama._time").attr("utc")(time_ns); }
 
@@ -75,7 +55,7 @@ void bind_numbers(Class& window) {
   window.def_property_readonly("first_time", [](const StreamWindow& self) { return utc(self.info().first_ns); });
   window.def_property_readonly("last_time", [](const StreamWindow& self) { return utc(self.info().last_ns); });
   window.def_property_readonly("verdicts", [](const StreamWindow& self) { return to_dict(self.info().verdicts); });
-  window.def_property_readonly("dropped", dropped);
+  window.def_property_readonly("dropped", [](const StreamWindow& self) { return to_dict(self.info().dropped); });
 }
 
 void bind_texts(Class& window) {

@@ -31,7 +31,7 @@ DOORS = {
     'pcap.h': r'nobody$',
     'CLI/': r'control/',
     'pybind11/': r'python/',
-    'nats/': r'libclient/transports/nats_link\.cpp$',
+    'nats/': r'libclient/transports/nats_link(_core\.hpp|(_core|_open)?\.cpp)$',
     'archive.h': r'(libclient/formats/|control/doctor\.cpp$)',
 }
 

@@ -1,30 +1,22 @@
 #include "libclient/formats/byte_fields.hpp"
 
-#include <xxhash.h>
+#include "libclient/formats/checksum.hpp"
 
 namespace trama {
-namespace {
 
-XXH128_canonical_t seal_of(const uint8_t* bytes, size_t size) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, size));
-  return canonical;
-}
-static_assert(sizeof(XXH128_canonical_t) == kSealBytes);
-
-}  // namespace
+static_assert(sizeof(Checksum) == kSealBytes);
 
 size_t FieldWriter::seal() {
-  const auto checksum = seal_of(begin_, static_cast<size_t>(at_ - begin_));
-  bytes(&checksum, sizeof checksum);
+  const Checksum checksum = checksum_of({begin_, static_cast<size_t>(at_ - begin_)});
+  bytes(checksum.data(), checksum.size());
   return static_cast<size_t>(at_ - begin_);
 }
 
 bool has_whole_seal(std::span<const uint8_t> sealed) {
   if (sealed.size() < kSealBytes) return false;
   const size_t size = sealed.size() - kSealBytes;
-  const auto checksum = seal_of(sealed.data(), size);
-  return std::memcmp(&checksum, sealed.data() + size, kSealBytes) == 0;
+  const Checksum checksum = checksum_of(sealed.first(size));
+  return std::memcmp(checksum.data(), sealed.data() + size, kSealBytes) == 0;
 }
 
 }  // namespace trama

@@ -1,13 +1,12 @@
 #include "libclient/formats/manifest.hpp"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <array>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "libclient/formats/checksum.hpp"
+#include "libclient/formats/count_names.hpp"
 #include "libclient/formats/file_bytes.hpp"
 
 namespace trama {
@@ -16,22 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "trama-manifest/1";
-constexpr std::array<const char*, 6> kClosedBy{"full", "end", "time", "key", "exclusions", "flush"};
 constexpr const char* kHex = "0123456789abcdef";
-
-// Every count by its published name, so that writing and reading can't differ.
-template <class Counts>
-struct CountName {
-  const char* name;
-  uint64_t Counts::*count;
-};
-constexpr CountName<VerdictCounts> kVerdictNames[] = {
-    {"counted", &VerdictCounts::counted},   {"excluded", &VerdictCounts::excluded},
-    {"filtered", &VerdictCounts::filtered}, {"ipv6", &VerdictCounts::ipv6},
-    {"not_ip", &VerdictCounts::not_ip},     {"malformed", &VerdictCounts::malformed},
-    {"cut", &VerdictCounts::cut},           {"unknown_link", &VerdictCounts::unknown_link}};
-constexpr CountName<DroppedCounts> kDroppedNames[] = {
-    {"kernel", &DroppedCounts::kernel}, {"nic", &DroppedCounts::nic}, {"ring", &DroppedCounts::ring}};
 
 template <class Counts, size_t N>
 Json counts_json(const Counts& counts, const CountName<Counts> (&names)[N]) {
@@ -64,11 +48,11 @@ Json window_json(const ManifestWindow& window) {
   json["links"] = window.links;
   json["first_ns"] = window.first_ns;
   json["last_ns"] = window.last_ns;
-  json["closed_by"] = kClosedBy.at(static_cast<size_t>(window.closed_by));
+  json["closed_by"] = kClosedByNames.at(static_cast<size_t>(window.closed_by));
   json["key"] = window.key;
   json["exclusions"] = window.exclusions;
-  json["verdicts"] = counts_json(window.verdicts, kVerdictNames);
-  json["dropped"] = counts_json(window.dropped, kDroppedNames);
+  json["verdicts"] = counts_json(window.verdicts, kVerdictCountNames);
+  json["dropped"] = counts_json(window.dropped, kDroppedCountNames);
   return json;
 }
 
@@ -158,13 +142,13 @@ FormatExpected<ManifestWindow> parse_window(const Json& json, size_t index) {
   fields.take("closed_by", closed_by);
   fields.take("key", window.key);
   fields.take("exclusions", window.exclusions);
-  fields.take("verdicts", window.verdicts, kVerdictNames);
-  fields.take("dropped", window.dropped, kDroppedNames);
-  const auto reason = std::find(kClosedBy.begin(), kClosedBy.end(), closed_by);
-  if (fields.ok() && reason == kClosedBy.end()) fields.wrong("closed_by", "a known reason");
+  fields.take("verdicts", window.verdicts, kVerdictCountNames);
+  fields.take("dropped", window.dropped, kDroppedCountNames);
+  const auto reason = std::find(kClosedByNames.begin(), kClosedByNames.end(), closed_by);
+  if (fields.ok() && reason == kClosedByNames.end()) fields.wrong("closed_by", "a known reason");
   if (fields.ok() && !is_checksum(window.xxh3_128)) fields.wrong("xxh3_128", "32 hexadecimal digits");
   if (!fields.ok()) return format_failure(fields.error());
-  window.closed_by = static_cast<ClosedBy>(reason - kClosedBy.begin());
+  window.closed_by = static_cast<ClosedBy>(reason - kClosedByNames.begin());
   return window;
 }
 
@@ -187,7 +171,7 @@ Json parse_text(std::string_view text) try {
 }  // namespace
 
 VerdictCounts& VerdictCounts::operator+=(const VerdictCounts& other) {
-  for (const auto& [name, count] : kVerdictNames) this->*count += other.*count;
+  for (const auto& [name, count] : kVerdictCountNames) this->*count += other.*count;
   return *this;
 }
 
@@ -205,7 +189,7 @@ std::string to_json(const Manifest& manifest) {
     separator = ",\n    ";
   }
   text += manifest.windows.empty() ? "],\n" : "\n  ],\n";
-  text += "  \"tail\": {\"verdicts\": " + line_of(counts_json(manifest.tail, kVerdictNames)) + "}\n}\n";
+  text += "  \"tail\": {\"verdicts\": " + line_of(counts_json(manifest.tail, kVerdictCountNames)) + "}\n}\n";
   return text;
 }
 
@@ -222,7 +206,7 @@ FormatExpected<Manifest> parse_manifest(std::string_view text) {
   if (windows != nullptr && !windows->is_array()) fields.wrong("windows", "a list");
   if (const Json* tail = fields.find("tail")) {
     Fields inner(*tail, "manifest.tail");
-    inner.take("verdicts", manifest.tail, kVerdictNames);
+    inner.take("verdicts", manifest.tail, kVerdictCountNames);
     if (!inner.ok()) return format_failure(inner.error());
   }
   if (!fields.ok()) return format_failure(fields.error());
@@ -283,10 +267,8 @@ FormatExpected<Manifest> parse_journal(std::string_view text) {
 }
 
 std::string xxh3_128_hex(std::span<const uint8_t> bytes) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
   std::string text;
-  for (const unsigned char byte : canonical.digest) {
+  for (const uint8_t byte : checksum_of(bytes)) {
     text += kHex[byte >> 4];
     text += kHex[byte & 15];
   }

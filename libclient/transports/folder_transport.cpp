@@ -9,10 +9,12 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <thread>
 
+#include "libclient/formats/archive_envelope.hpp"
 #include "libclient/formats/archive_reader.hpp"
 #include "libclient/formats/manifest.hpp"
 #include "libclient/transports/transport.hpp"
@@ -31,32 +33,6 @@ struct Archive {
   uint64_t first_seq, last_seq;
   size_t windows;
 };
-
-EnvelopeEncoding encoding_of(const std::string& compression) {
-  if (compression == "lz4") return EnvelopeEncoding::blob_lz4;
-  return compression == "zstd" ? EnvelopeEncoding::blob_zstd : EnvelopeEncoding::blob_plain;
-}
-
-WindowInfo info_of(const ManifestHeader& header, const ManifestWindow& window) {
-  WindowInfo info;
-  info.seq = window.seq;
-  info.window_packets = header.window_packets;
-  info.packets = window.packets;
-  info.links = window.links;
-  info.first_ns = window.first_ns;
-  info.last_ns = window.last_ns;
-  info.closed_by = window.closed_by;
-  info.encoding = encoding_of(header.compression);
-  info.raw_order = header.index_order == "raw";
-  info.verdicts = window.verdicts;
-  info.dropped = window.dropped;
-  info.sensor = header.sensor;
-  info.graph = header.graph;
-  info.anonymization = header.anonymization;
-  info.key = window.key;
-  info.exclusions = window.exclusions;
-  return info;
-}
 
 class FolderTransport final : public Transport {
  public:
@@ -84,6 +60,7 @@ class FolderTransport final : public Transport {
   bool wanted(const ManifestWindow& window);
   bool put_window(const ManifestHeader& header, const ManifestWindow& window, Member& member);
   void damage() { counts_.damaged.fetch_add(1, std::memory_order_relaxed); }
+  void damage(const fs::path& archive, std::string why);
   void wait();
 
   const fs::path folder_;
@@ -92,20 +69,23 @@ class FolderTransport final : public Transport {
   TransportCounts& counts_;
   const bool is_folder_;  // or an archive
   FileDescriptor changes_;
-  std::set<std::string> known_;  // names that were looked at
-  std::vector<Archive> found_;   // before the start
-  uint64_t run_ = 0, next_ = 0;  // as in the items
-  uint64_t pass_over_ = 0;       // windows, before the first that is wanted
-  bool started_ = false;         // a window was wanted
-  std::thread thread_;           // last: it uses all of the above
+  std::set<std::string> known_;         // names that were looked at
+  std::vector<Archive> found_;          // before the start
+  std::optional<StreamItem> why_none_;  // an archive that can't be read leaves nothing to follow
+  uint64_t run_ = 0, next_ = 0;         // as in the items
+  uint64_t pass_over_ = 0;              // windows, before the first that is wanted
+  bool started_ = false;                // a window was wanted
+  std::thread thread_;                  // last: it uses all of the above
 };
 
 void FolderTransport::work() {
   try {
+    if (why_none_) return (void)queue_.put_waiting(std::move(*why_none_));
     find_start(found_);
     for (std::vector<Archive> archives = std::move(found_);; archives = look()) {
       for (const Archive& archive : archives)
         if (!read(archive)) return;
+      if (why_none_) return (void)queue_.put_waiting(std::move(*why_none_));
       if (!options_.follow || !is_folder_) break;
       wait();
       if (queue_.closed()) return;
@@ -139,13 +119,27 @@ std::vector<Archive> FolderTransport::look() {
   for (fs::path& path : paths) {
     const auto manifest = load_manifest_of(path);
     if (!manifest || !*manifest || (*manifest)->windows.empty()) {
-      damage();
+      damage(path, !manifest    ? manifest.error().text
+                   : !*manifest ? "it has no manifest"
+                                : "its manifest has no windows");
       continue;
     }
     const auto& windows = (*manifest)->windows;
     archives.push_back({std::move(path), windows.front().seq, windows.back().seq, windows.size()});
   }
   return archives;
+}
+
+// Of a folder it is one of many, and counted; `trama verify` says why. An archive by itself is all there is.
+void FolderTransport::damage(const fs::path& archive, std::string why) {
+  damage();
+  if (is_folder_) return;
+  const std::string name = archive.string();
+  if (why.find(name) == std::string::npos) why = name + ": " + why;
+  why_none_.emplace();
+  why_none_->kind = StreamItem::Kind::error;
+  why_none_->error = {std::move(why), "`trama verify " + name + "` says more; without a manifest beside it (" + name +
+                                          ".json) nobody knows the numbers of its windows"};
 }
 
 // Takes away what lies before the place where the subscriber wants to begin.
@@ -180,7 +174,8 @@ bool FolderTransport::wanted(const ManifestWindow& window) {
 bool FolderTransport::read(const Archive& archive) {
   auto reader = ArchiveReader::open(archive.path, options_.max_bytes, SpecialFiles::refused);
   const auto manifest = load_manifest_of(archive.path);
-  if (!reader || !manifest || !*manifest) return damage(), true;
+  if (!reader || !manifest || !*manifest)
+    return damage(archive.path, reader ? "its manifest is gone" : reader.error().text), true;
   Member member;
   for (const ManifestWindow& window : (*manifest)->windows) {
     const auto more = reader->next(member);
@@ -214,7 +209,7 @@ bool FolderTransport::put_window(const ManifestHeader& header, const ManifestWin
   const auto kept = std::make_shared<const std::vector<uint8_t>>(std::move(member.bytes));
   StreamItem item;
   item.kind = StreamItem::Kind::window;
-  item.info = info_of(header, window);
+  item.info = window_info(envelope_of(header, window));
   item.matrix = {kept, *kept};
   return queue_.put_waiting(std::move(item));
 }

@@ -40,9 +40,10 @@ FormatExpected<NatsAccess> NatsAccess::load(const std::string& ca_file, const st
                                             const std::string& login_file) {
   NatsAccess access;
   if (certificate_file.empty() != key_file.empty())
-    return format_failure("a certificate and its key go together: one of the two files is missing");
+    return format_failure("a certificate and its key go together: one of the two files is missing",
+                          "give both, or neither where the server asks for no certificate");
   if (!credentials_file.empty() && !login_file.empty())
-    return format_failure("credentials and a login exclude each other");
+    return format_failure("credentials and a login exclude each other", "give the one that the server knows");
   const std::pair<const std::string&, std::string&> parts[] = {
       {ca_file, access.authorities}, {certificate_file, access.certificate}, {key_file, access.key}};
   for (const auto& [file, text] : parts) {

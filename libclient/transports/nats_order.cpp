@@ -47,11 +47,20 @@ void NatsOrder::absent(uint64_t number, int64_t now_ns, bool final) {
   found->second.since_ns = now_ns;
 }
 
-void NatsOrder::give_up() {
-  for (uint64_t number = next_; number < head_ && number - next_ < ahead_; ++number) {
+void NatsOrder::give_up() { lose_until(head_); }
+
+void NatsOrder::lose_until(uint64_t below) {
+  for (uint64_t number = next_; number < below && number - next_ < ahead_; ++number) {
     Slot& slot = slots_[number];
     if (slot.what != What::came) slot.what = What::gone;
   }
+}
+
+void NatsOrder::give_up_below(uint64_t number) {
+  published(number);
+  const bool waits = std::any_of(slots_.begin(), slots_.lower_bound(number),
+                                 [](const auto& slot) { return slot.second.what == What::came; });
+  waits ? lose_until(number) : skip(number);
 }
 
 void NatsOrder::skip(uint64_t number) {

@@ -37,6 +37,8 @@ class NatsOrder {
   void absent(uint64_t number, int64_t now_ns, bool final = false);
   // Nobody knows of a store: what didn't come live is gone.
   void give_up();
+  // The same of what is below this number, which came: nobody overtakes anybody on the way.
+  void give_up_below(uint64_t number);
   // Everything below is gone, by what the store says of what follows.
   void skip(uint64_t number);
 
@@ -60,6 +62,8 @@ class NatsOrder {
     uint64_t settled = 0;  // what was known when it was asked for
     std::optional<NatsWindow> window;
   };
+
+  void lose_until(uint64_t below);
 
   const size_t ahead_;
   uint64_t next_ = 0, head_ = 0, settled_ = 0;

@@ -150,6 +150,7 @@ NatsTransport::After NatsTransport::hear_live(const NatsPlace& place, NatsMessag
   }
   if (!is_followed(place.run, *place.number + 1)) return After::again;
   if (!begun_ && !begin_live(place.run, *place.number)) return After::again;
+  if (*place.number > order_.next()) pass_without_store(*place.number);
   // One that can't be read is asked for, when more has come: the store may have it whole.
   if (auto window = read(place, std::move(message))) order_.keep(*place.number, std::move(*window));
   return After::again;

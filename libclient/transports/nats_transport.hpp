@@ -58,6 +58,8 @@ class NatsTransport final : public Transport {
   void ask();
   void look();
   void ask_without_store(Clock::time_point now);
+  void pass_without_store(uint64_t number);
+  bool nobody_stores(Clock::time_point now);
   void pass_many_gone();
   void deliver();
   bool has_room() const { return options_.overflow == Overflow::drop || queue_.windows() < options_.ahead; }

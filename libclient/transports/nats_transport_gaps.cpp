@@ -59,10 +59,25 @@ void NatsTransport::look() {
   store_was_there_ |= store_known_ == NatsStore::Known::there;
 }
 
+// What was known may not be so any more: a publisher makes the store when it comes.
+bool NatsTransport::nobody_stores(Clock::time_point now) {
+  if (store_known_ == NatsStore::Known::missing && now - looked_ > kLookAgain) look();
+  return store_known_ == NatsStore::Known::missing && !store_was_there_;
+}
+
+// A window came, and others before it didn't. Without a store they are lost: to wait for them would lose those that
+// come meanwhile, of which no more can be kept than may wait here.
+void NatsTransport::pass_without_store(uint64_t number) {
+  if (!nobody_stores(Clock::now())) return;
+  for (int i = 0; i < 2; ++i) {  // those before it that came go first
+    order_.give_up_below(number);
+    deliver();
+  }
+}
+
 // Where there is no store, and has been none for long, what is missing stays so. One that only doesn't answer may have
 // it yet.
 void NatsTransport::ask_without_store(Clock::time_point now) {
-  // What was known before this gap may not be so any more: a publisher makes the store when it comes.
   if (looked_ < answered_ || now - looked_ > kLookAgain) look();
   if (store_known_ != NatsStore::Known::missing) return;
   // A heartbeat may tell of a window that is still on its way.

@@ -20,6 +20,7 @@ constexpr int64_t kAskAgainNs = 2'000'000'000;    // a question about the store
 constexpr int64_t kRefusedNs = 1'000'000'000;     // a window that the store could not take
 constexpr int64_t kOpenAgainNs = 2'000'000'000;   // after a server that doesn't let us in
 constexpr int64_t kSoonNs = 20 * kMillisecondNs;  // a note about what was lost
+constexpr int64_t kLastWordsNs = 500'000'000;     // for the server to have had what was sent last
 constexpr int64_t kUntilNoteNs = 2'000'000'000;   // without a server, before it is said
 constexpr size_t kWordsAhead = kMostNatsQueue + 64;
 constexpr uint64_t kLongestWord = 64 << 10;
@@ -203,6 +204,7 @@ void NatsPublisher::hear_setup(const NatsMessage& message) {
     if (!was_ready && setup_.ready()) outbox_.everything_again();
     return;
   }
+  hold_until_ns_ = 0;  // there is nothing to wait for
   say_once(said_setup_, Severity::warning,
            at_ + ": " + setup_.error() +
                (setup_.ready() ? "; the stream is stored, and not mirrored" : "; windows go out, and are not stored"),
@@ -248,13 +250,21 @@ void NatsPublisher::finish(int linger_ms) {
     wait(-1, std::min(until, again));
     link_->clear();
   }
-  link_->flush(static_cast<int>(std::max<int64_t>(0, until - now_ns()) / kMillisecondNs));
+  // It takes a moment on a busy machine, and without it the end might stay here.
+  link_->flush(static_cast<int>(std::max<int64_t>(kLastWordsNs, until - now_ns()) / kMillisecondNs));
   link_.reset();
+}
+
+OutletCounts NatsPublisher::counts() const {
+  OutletCounts counts;
+  counts.stored = outbox_.totals().stored;
+  counts.not_stored = outbox_.totals().given_up + outbox_.totals().too_long;
+  return counts;
 }
 
 std::optional<Diagnostic> NatsPublisher::account() const {
   const NatsOutbox::Totals& totals = outbox_.totals();
-  const uint64_t lost = totals.given_up + totals.too_long;
+  const uint64_t lost = counts().not_stored;
   if (lost == 0)
     return totals.stored == 0
                ? std::nullopt

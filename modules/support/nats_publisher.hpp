@@ -42,6 +42,8 @@ class NatsPublisher final : public WindowOutlet {
   void pass(uint64_t seq) override;
   void serve(int wake_fd) override;
   void finish(int linger_ms) override;
+  std::string url() const override { return at_; }
+  OutletCounts counts() const override;
   std::optional<Diagnostic> account() const override;
 
   const NatsOutbox::Totals& totals() const { return outbox_.totals(); }

@@ -8,6 +8,7 @@
 
 #include "engine/diagnostic.hpp"
 #include "modules/support/input_report.hpp"
+#include "modules/support/outlet_report.hpp"
 #include "modules/support/tallied.hpp"
 
 namespace trama {
@@ -23,6 +24,16 @@ class RunReport {
   void archive_ended(const std::string& path) {
     const std::lock_guard lock(mutex_);
     archives_.push_back(path);
+  }
+  // A stage publishes from now on; by the number that is returned it tells how it is doing, as often as it likes.
+  size_t outlet_opened(OutletReport outlet) {
+    const std::lock_guard lock(mutex_);
+    outlets_.push_back(std::move(outlet));
+    return outlets_.size() - 1;
+  }
+  void outlet_counts(size_t outlet, const OutletCounts& counts) {
+    const std::lock_guard lock(mutex_);
+    outlets_[outlet].counts = counts;
   }
   // The command says it on stderr.
   void say(Diagnostic diagnostic) {
@@ -53,6 +64,10 @@ class RunReport {
     const std::lock_guard lock(mutex_);
     return archives_;
   }
+  std::vector<OutletReport> outlets() const {
+    const std::lock_guard lock(mutex_);
+    return outlets_;
+  }
   std::vector<Diagnostic> take_messages() {
     const std::lock_guard lock(mutex_);
     return std::exchange(messages_, {});
@@ -67,6 +82,7 @@ class RunReport {
   mutable std::mutex mutex_;
   std::vector<InputReport> inputs_;
   std::vector<std::string> archives_;
+  std::vector<OutletReport> outlets_;
   std::vector<Diagnostic> messages_;
   std::atomic<uint64_t> windows_lost_{0}, bytes_expected_{0}, bytes_read_{0}, packets_read_{0};
   std::atomic<bool> output_failed_{false};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "libclient/formats/archive_envelope.hpp"
 #include "libclient/formats/tar_layout.hpp"
 
 namespace trama {
@@ -12,34 +13,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostOpen = 4;
 constexpr uint64_t kMostManifestBytes = uint64_t{4} << 20;  // of some 8000 windows
-
-EnvelopeEncoding encoding_of(const std::string& compression) {
-  if (compression == "lz4") return EnvelopeEncoding::blob_lz4;
-  return compression == "zstd" ? EnvelopeEncoding::blob_zstd : EnvelopeEncoding::blob_plain;
-}
-
-Envelope envelope_of(const ManifestHeader& header, const ManifestWindow& window, const StreamIdentity& identity) {
-  Envelope envelope;
-  envelope.run = identity.run;
-  envelope.seq = window.seq;
-  envelope.window_packets = header.window_packets;
-  envelope.packets = window.packets;
-  envelope.links = window.links;
-  envelope.first_ns = window.first_ns;
-  envelope.last_ns = window.last_ns;
-  envelope.closed_by = window.closed_by;
-  envelope.encoding = encoding_of(header.compression);
-  envelope.raw_order = header.index_order == "raw";
-  envelope.verdicts = window.verdicts;
-  envelope.dropped = window.dropped;
-  envelope.sensor = identity.sensor;
-  envelope.stream = identity.stream;
-  envelope.graph = header.graph;
-  envelope.anonymization = header.anonymization;
-  envelope.key = window.key;
-  envelope.exclusions = window.exclusions;
-  return envelope;
-}
 
 // Nothing: it isn't there (any more), or can't be read.
 std::optional<Manifest> manifest_at(const fs::path& path, FormatExpected<Manifest> (*parse)(std::string_view)) {
@@ -121,7 +94,10 @@ std::optional<KeptWindow> StreamArchives::read(const Archive& archive, size_t in
   blob_.resize(static_cast<size_t>(window.bytes));
   if (!read_at(archive.file.get(), entry->content_offset(), blob_) || xxh3_128_hex(blob_) != window.xxh3_128)
     return std::nullopt;
-  Envelope envelope = envelope_of(archive.manifest.header, window, identity_);
+  Envelope envelope = envelope_of(archive.manifest.header, window);
+  envelope.run = identity_.run;
+  envelope.sensor = identity_.sensor;
+  envelope.stream = identity_.stream;
   envelope.matrix = blob_;
   KeptWindow kept{window.seq, window.last_ns, make_frame(envelope, max_bytes_)};
   if (!kept.frame.bytes) return std::nullopt;

@@ -71,14 +71,29 @@ Expected<std::string> make_stream_key(const fs::path& file) {
   return std::string(open_key.data());
 }
 
+// The two look alike. `trama key curve` makes the one FILE and the other FILE.pub.
 Expected<std::string> load_stream_secret(const fs::path& file) {
+  if (file.extension() == ".pub")
+    return failure("this is a public key", "give the secret one, " + fs::path(file).replace_extension().string(),
+                   {file.string(), 0});
   struct stat status {};
   if (stat(file.c_str(), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     return failure("others can use this key", "chmod 600 " + file.string(), {file.string(), 0});
   return load_key(file);
 }
 
-Expected<std::string> load_stream_public(const fs::path& file) { return load_key(file); }
+Expected<std::string> load_stream_public(const fs::path& file) {
+  const std::string beside = file.string() + ".pub";
+  if (file.extension() != ".pub" && fs::exists(fs::symlink_status(beside)))
+    return failure("this is the secret key", "give the public one, " + beside, {file.string(), 0});
+  struct stat status {};
+  if (file.extension() != ".pub" && stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+      (status.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+    return failure("this may be a secret key: only its owner can read it",
+                   "give FILE.pub of `trama key curve FILE`; or, if it is public: chmod a+r " + file.string(),
+                   {file.string(), 0});
+  return load_key(file);
+}
 
 Expected<StreamKeys> load_stream_keys(const fs::path& secret, const fs::path& clients) {
   StreamKeys keys;

@@ -16,7 +16,8 @@ namespace trama {
 // Makes a pair, never over a file. Returns the public key.
 Expected<std::string> make_stream_key(const std::filesystem::path& file);
 
-// Error: not a key, or a secret one that others can read.
+// Error: not a key; one of the other kind, as far as its name, its neighbour and its mode say; a secret one that others
+// can read.
 Expected<std::string> load_stream_secret(const std::filesystem::path& file);
 Expected<std::string> load_stream_public(const std::filesystem::path& file);
 

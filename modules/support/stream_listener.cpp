@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 namespace trama {
@@ -17,13 +18,33 @@ namespace {
 
 constexpr int kBacklog = 512;
 
+std::string parent_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 tl::unexpected<Diagnostic> refused(const StreamUrl& url, const std::string& why, std::string hint = "") {
   return failure("can't publish at " + url.text() + ": " + why, std::move(hint));
 }
 
+std::string hint_for(int reason, const StreamUrl& url) {
+  const bool at_path = url.way == StreamUrl::Way::ipc;
+  switch (reason) {
+    case EADDRINUSE: return "another program listens there";
+    case EADDRNOTAVAIL:
+      return "no interface of this machine has that address (`ip address` lists them); 0.0.0.0 stands for all of them";
+    case ENOENT: return at_path ? "make the folder first: mkdir -p " + parent_of(url.path) : "";
+    case ENOTDIR: return at_path ? "something on the way to it is no folder" : "";
+    case EACCES:
+      return at_path ? "whoever runs this may not write into " + parent_of(url.path)
+                     : "a port below 1024 takes root, or CAP_NET_BIND_SERVICE";
+    default: return "";
+  }
+}
+
 tl::unexpected<Diagnostic> refused_by_system(const StreamUrl& url) {
   const int reason = errno;
-  return refused(url, std::strerror(reason), reason == EADDRINUSE ? "another program listens there" : "");
+  return refused(url, std::strerror(reason), hint_for(reason, url));
 }
 
 sockaddr_un socket_address(const std::string& path) {
@@ -66,7 +87,8 @@ Expected<StreamListener> listen_at_port(StreamUrl url) {
   addrinfo* found = nullptr;
   const int wrong =
       getaddrinfo(host == "*" ? nullptr : host.c_str(), std::to_string(url.port).c_str(), &wanted, &found);
-  if (wrong != 0) return refused(url, gai_strerror(wrong));
+  if (wrong != 0)
+    return refused(url, gai_strerror(wrong), "give an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all");
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, freeaddrinfo);
   FileDescriptor descriptor(socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;

@@ -7,22 +7,38 @@ namespace {
 
 class StreamOutlet final : public WindowOutlet {
  public:
-  StreamOutlet(const StreamConfig& config, StreamListener listener) : publisher_(config, std::move(listener)) {}
+  StreamOutlet(const StreamConfig& config, StreamListener listener)
+      : url_(listener.url.text()), publisher_(config, std::move(listener)) {}
   bool publish(const Envelope& envelope) override { return publisher_.publish(envelope); }
   void pass(uint64_t seq) override { publisher_.pass(seq); }
   void serve(int wake_fd) override { publisher_.serve(wake_fd); }
   void finish(int linger_ms) override { publisher_.finish(linger_ms); }
-  std::optional<Diagnostic> account() const override {
+  std::string url() const override { return url_; }
+  OutletCounts counts() const override {
     const StreamTotals& totals = publisher_.totals();
-    if (totals.joined == 0) return std::nullopt;
-    return Diagnostic{Severity::note,
-                      {},
-                      std::to_string(totals.joined) + " subscribed, and were sent " + std::to_string(totals.sent) +
-                          " windows in all; slow ones lost " + std::to_string(totals.lost),
-                      ""};
+    OutletCounts counts;
+    counts.subscribers = publisher_.subscribers();
+    counts.subscribed = totals.joined;
+    counts.sent = totals.sent;
+    counts.lost = totals.lost;
+    counts.refused = totals.refused;
+    counts.shut_out = publisher_.shut_out();
+    return counts;
+  }
+  // What others lose is told to them, and is no failure of this run.
+  std::optional<Diagnostic> account() const override {
+    const OutletCounts all = counts();
+    const uint64_t turned_away = all.refused + all.shut_out;
+    if (all.subscribed + turned_away == 0) return std::nullopt;
+    std::string text = url_ + ": " + std::to_string(all.subscribed) + " subscribed, and were sent " +
+                       std::to_string(all.sent) + " windows in all; slow ones lost " + std::to_string(all.lost);
+    if (turned_away > 0) text += "; " + std::to_string(turned_away) + " were turned away";
+    const char* hint = all.shut_out > 0 ? "some had no key that fits, or aren't among those who may subscribe" : "";
+    return Diagnostic{Severity::note, {}, std::move(text), hint};
   }
 
  private:
+  const std::string url_;
   StreamPublisher publisher_;
 };
 

@@ -66,6 +66,7 @@ class StreamPublisher {
 
   size_t subscribers() const { return subscribers_.count(); }
   const StreamTotals& totals() const { return subscribers_.totals(); }
+  uint64_t shut_out() const { return socket_.shut_out(); }  // connections, for want of a right key
 
  private:
   bool keep(const Envelope& envelope);

@@ -11,7 +11,7 @@ namespace trama {
 namespace {
 
 constexpr size_t kMostAnswers = 4;      // windows that wait for whoever takes them
-constexpr size_t kMostRequests = 8192;  // twice as many as there are subscribers: some have left meanwhile
+constexpr size_t kMostRequests = 4096;  // one of each of the most subscribers
 
 }  // namespace
 
@@ -46,6 +46,11 @@ bool StreamReplay::ask(ReplayRequest request) {
   }
   changed_.notify_all();
   return true;
+}
+
+void StreamReplay::withdraw(uint64_t ticket) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(requests_, [=](const ReplayRequest& request) { return request.ticket == ticket; });
 }
 
 std::optional<ReplayAnswer> StreamReplay::take() {

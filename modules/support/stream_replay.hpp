@@ -28,6 +28,7 @@ class StreamReplay final : public StreamArchive {
   void begin(StreamIdentity identity);
 
   bool ask(ReplayRequest request) override;
+  void withdraw(uint64_t ticket) override;
   std::optional<ReplayAnswer> take();
   // Readable while there are answers.
   int descriptor() const { return answered_.get(); }

@@ -16,6 +16,10 @@ constexpr int kPingMs = 2000, kDeadMs = 10'000;  // a peer whose machine is gone
 constexpr int kHandshakeMs = 5000;               // and one that connects and says nothing, by then
 
 constexpr const char* kAdmissions = "inproc://zeromq.zap.01";
+constexpr const char* kEvents = "inproc://trama-publisher-events";
+// Who has no key sees so as soon as we do, and may have gone by then: that is the first of these.
+constexpr int kShutOut =
+    ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
 void let_frame_go(void*, void* hint) { delete static_cast<StreamFrame*>(hint); }
 
@@ -42,7 +46,9 @@ StreamSocket::StreamSocket(StreamListener listener, const StreamKeys& keys)
   listener.descriptor.release();
 }
 
+// Events are sent by a thread of ZeroMQ's, which would wait for a reader that is gone.
 StreamSocket::~StreamSocket() {
+  if (router_.handle() != nullptr) zmq_socket_monitor(router_.handle(), nullptr, 0);
   if (url_.way == StreamUrl::Way::ipc) unlink(url_.path.c_str());
 }
 
@@ -55,23 +61,35 @@ void StreamSocket::use(const StreamKeys& keys) {
   admissions_ = zmq::socket_t(context_, zmq::socket_type::rep);
   admissions_.set(zmq::sockopt::linger, 0);
   admissions_.bind(kAdmissions);
+  if (zmq_socket_monitor(router_.handle(), kEvents, kShutOut) != 0) throw zmq::error_t();
+  events_ = zmq::socket_t(context_, zmq::socket_type::pair);
+  events_.set(zmq::sockopt::linger, 0);
+  events_.connect(kEvents);
   router_.set(zmq::sockopt::zap_domain, "trama");
   router_.set(zmq::sockopt::curve_server, true);
   router_.set(zmq::sockopt::curve_secretkey, keys.secret);
 }
 
 void StreamSocket::wait(int wake_fd, int other_fd, int timeout_ms) {
-  std::array<zmq::pollitem_t, 4> items{{{nullptr, wake_fd, ZMQ_POLLIN, 0},
+  std::array<zmq::pollitem_t, 5> items{{{nullptr, wake_fd, ZMQ_POLLIN, 0},
                                         {nullptr, other_fd, ZMQ_POLLIN, 0},
                                         {router_.handle(), 0, ZMQ_POLLIN, 0},
-                                        {admissions_.handle(), 0, ZMQ_POLLIN, 0}}};
-  const size_t used = admissions_.handle() == nullptr ? 3 : 4;
+                                        {admissions_.handle(), 0, ZMQ_POLLIN, 0},
+                                        {events_.handle(), 0, ZMQ_POLLIN, 0}}};
+  const size_t used = admissions_.handle() == nullptr ? 3 : 5;
   try {
     zmq::poll(items.data(), used, std::chrono::milliseconds(timeout_ms));
   } catch (const zmq::error_t& error) {
     if (error.num() != EINTR) throw;
   }
   if ((items[3].revents & ZMQ_POLLIN) != 0) admit();
+  if ((items[4].revents & ZMQ_POLLIN) != 0) count_shut_out();
+}
+
+// Each event has two parts: what happened, and where.
+void StreamSocket::count_shut_out() {
+  for (zmq::message_t event; events_.recv(event, zmq::recv_flags::dontwait); ++shut_out_)
+    while (event.more()) (void)!events_.recv(event, zmq::recv_flags::none);
 }
 
 void StreamSocket::each(const std::function<void(const std::string&, std::span<const uint8_t>)>& hear) {
@@ -126,6 +144,11 @@ void StreamSocket::admit() {
 }
 
 void StreamSocket::close(int linger_ms) {
+  if (events_.handle() != nullptr) {
+    count_shut_out();
+    zmq_socket_monitor(router_.handle(), nullptr, 0);
+    events_.close();
+  }
   router_.set(zmq::sockopt::linger, linger_ms);
   router_.close();
   admissions_.close();

@@ -32,12 +32,17 @@ class StreamSocket final : public StreamSender {
   Sent send(const std::string& peer, const StreamFrame& frame) override;
   Sent send(const std::string& peer, const StreamNote& note) override;
 
+  // With keys: connections that ended before they were any, without a key, with a wrong one, with one that isn't on the
+  // list, or without a word.
+  uint64_t shut_out() const { return shut_out_; }
+
   // Waits for what is on its way, as long as that, and closes.
   void close(int linger_ms);
 
  private:
   void use(const StreamKeys& keys);
   void admit();
+  void count_shut_out();
   Sent send(const std::string& peer, zmq::message_t message);
 
   const StreamUrl url_;
@@ -45,6 +50,8 @@ class StreamSocket final : public StreamSender {
   zmq::context_t context_;
   zmq::socket_t admissions_;  // where ZeroMQ asks who may connect (ZAP, RFC 27); only with keys
   zmq::socket_t router_;
+  zmq::socket_t events_;  // where ZeroMQ says how connections end; only with keys
+  uint64_t shut_out_ = 0;
 };
 
 }  // namespace trama

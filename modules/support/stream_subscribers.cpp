@@ -1,6 +1,7 @@
 #include "modules/support/stream_subscribers.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "libclient/formats/envelope.hpp"
 
@@ -15,7 +16,7 @@ void StreamSubscribers::begin_run(uint64_t run) {
   forget_if([&](const std::string& peer, Subscriber& subscriber) {
     if (!subscriber.begun) return start(peer, subscriber) == Sent::gone;
     subscriber.place = history_.next();
-    subscriber.ticket = 0;
+    withdraw(subscriber);
     // One that can't be told now would take windows of this run for damaged ones: it has to come again.
     return tell(peer, subscriber, NoteKind::begin) != Sent::done;
   });
@@ -40,7 +41,7 @@ void StreamSubscribers::hear(const std::string& peer, std::span<const uint8_t> b
   if (note->kind == NoteKind::subscribe) return subscribe(peer, *note, now_ns);
   const auto known = subscribers_.find(peer);
   if (note->kind == NoteKind::leave) {
-    if (known != subscribers_.end()) subscribers_.erase(known);
+    if (known != subscribers_.end()) forget(known);
   } else if (note->kind != NoteKind::allow) {
     ++totals_.nonsense;
   } else if (known == subscribers_.end()) {
@@ -49,7 +50,7 @@ void StreamSubscribers::hear(const std::string& peer, std::span<const uint8_t> b
     known->second.heard_ns = now_ns;
     Subscriber& subscriber = known->second;
     subscriber.allowed = std::max(subscriber.allowed, std::min(note->allowed, subscriber.sent + limits_.ahead));
-    if (advance(peer, subscriber) == Sent::gone) subscribers_.erase(known);
+    if (advance(peer, subscriber) == Sent::gone) forget(known);
   }
 }
 
@@ -133,6 +134,16 @@ void StreamSubscribers::ask(const std::string& peer, Subscriber& subscriber, uin
   if (archive_->ask({peer, ++tickets_, from, history_.oldest(), time_ns})) subscriber.ticket = tickets_;
 }
 
+void StreamSubscribers::withdraw(Subscriber& subscriber) {
+  if (subscriber.ticket != 0) archive_->withdraw(std::exchange(subscriber.ticket, 0));
+}
+
+// What was asked for one that is gone needn't be answered: whoever comes and goes can't fill the queue of questions.
+StreamSubscribers::Known StreamSubscribers::forget(Known known) {
+  withdraw(known->second);
+  return subscribers_.erase(known);
+}
+
 void StreamSubscribers::replay(const ReplayAnswer& answer) {
   const auto known = subscribers_.find(answer.peer);
   if (known == subscribers_.end() || known->second.ticket != answer.ticket) return;
@@ -153,7 +164,7 @@ void StreamSubscribers::replay(const ReplayAnswer& answer) {
     totals_.replayed += sent == Sent::done;
   }
   if (sent == Sent::done) sent = advance(answer.peer, subscriber);
-  if (sent == Sent::gone) subscribers_.erase(known);
+  if (sent == Sent::gone) forget(known);
 }
 
 Sent StreamSubscribers::advance(const std::string& peer, Subscriber& subscriber) {
@@ -180,7 +191,7 @@ Sent StreamSubscribers::advance(const std::string& peer, Subscriber& subscriber)
 template <class Gone>
 void StreamSubscribers::forget_if(Gone gone) {
   for (auto entry = subscribers_.begin(); entry != subscribers_.end();)
-    entry = gone(entry->first, entry->second) ? subscribers_.erase(entry) : std::next(entry);
+    entry = gone(entry->first, entry->second) ? forget(entry) : std::next(entry);
 }
 
 void StreamSubscribers::advance() {

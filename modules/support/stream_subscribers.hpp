@@ -52,6 +52,8 @@ class StreamArchive {
   virtual ~StreamArchive() = default;
   // False: too much is being asked, and this will have to be again.
   virtual bool ask(ReplayRequest request) = 0;
+  // Nobody waits for the answer to this any more; it may come all the same.
+  virtual void withdraw(uint64_t ticket) = 0;
 };
 
 struct StreamLimits {
@@ -116,6 +118,9 @@ class StreamSubscribers {
   Sent send(const std::string& peer, Subscriber& subscriber, const KeptWindow& window);
   void go_on_from(Subscriber& subscriber, uint64_t seq);
   void ask(const std::string& peer, Subscriber& subscriber, uint64_t from, int64_t time_ns = INT64_MIN);
+  void withdraw(Subscriber& subscriber);
+  using Known = std::map<std::string, Subscriber>::iterator;
+  Known forget(Known known);
   Sent tell(const std::string& peer, const Subscriber& subscriber, NoteKind kind);
   template <class Gone>
   void forget_if(Gone gone);

@@ -1,17 +1,19 @@
 // The last finished windows, for whoever watches a run.
 //
-// The command notes each window when its number ends; a stage that knows more of a window's matrix says so before that.
-// Nobody waits: writers give an entry up rather than that, and readers leave out what is being written.
+// The command notes each window when its number ends; stages that know more of a window or its matrix say so before
+// that. Nobody waits: writers give an entry up rather than that, and readers leave out what is being written.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "libclient/formats/manifest.hpp"
+#include "libclient/formats/quantities.hpp"
 
 namespace trama {
 
@@ -19,8 +21,7 @@ namespace trama {
 struct WindowDescription {
   ClosedBy closed_by = ClosedBy::full;
   int64_t first_ns = 0, last_ns = 0;  // of its packets, since the epoch, UTC
-  uint64_t links = 0;
-  std::optional<uint64_t> sources, destinations;  // nothing where nobody counts them
+  uint64_t links = 0, sources = 0;
 };
 
 struct FinishedWindow {
@@ -29,6 +30,7 @@ struct FinishedWindow {
   bool partial = false;
   int64_t finished_ns = 0;  // since the epoch, UTC
   std::optional<WindowDescription> description;
+  std::optional<Quantities> quantities;  // of those windows that somebody has measured
 };
 
 class WindowLog {
@@ -46,8 +48,16 @@ class WindowLog {
     slot.first_ns.store(description.first_ns, std::memory_order_release);
     slot.last_ns.store(description.last_ns, std::memory_order_release);
     slot.links.store(description.links, std::memory_order_release);
-    slot.sources.store(description.sources.value_or(kUnknown), std::memory_order_release);
-    slot.destinations.store(description.destinations.value_or(kUnknown), std::memory_order_release);
+    slot.sources.store(description.sources, std::memory_order_release);
+    slot.end();
+  }
+  // Also before it is finished, and from any thread.
+  void measured(uint64_t seq, const Quantities& quantities) noexcept {
+    Slot& slot = slots_[seq % kSlots];
+    if (!slot.begin()) return;
+    const auto values = std::bit_cast<QuantityValues>(quantities);
+    for (size_t i = 0; i < values.size(); ++i) slot.quantities[i].store(values[i], std::memory_order_release);
+    slot.measured.store(seq + 1, std::memory_order_release);
     slot.end();
   }
   // `finished_ns` isn't 0.
@@ -72,12 +82,14 @@ class WindowLog {
  private:
   // More than are kept, so that a number and the one whose place it takes are hardly ever under way at once.
   static constexpr size_t kSlots = 512;
-  static constexpr uint64_t kUnknown = UINT64_MAX;
+  using QuantityValues = std::array<uint64_t, sizeof(Quantities) / sizeof(uint64_t)>;
 
   // A value and its version: odd while it is written, so that a reader sees whether what it read is one piece.
   struct Slot {
     std::atomic<uint64_t> version{0};
-    std::atomic<uint64_t> seq{0}, packets{0}, links{0}, sources{0}, destinations{0};
+    std::atomic<uint64_t> seq{0}, packets{0}, links{0}, sources{0};
+    std::atomic<uint64_t> measured{0};  // the number behind the window whose quantities these are
+    std::array<std::atomic<uint64_t>, std::tuple_size_v<QuantityValues>> quantities{};
     std::atomic<int64_t> first_ns{0}, last_ns{0}, finished_ns{0};
     std::atomic<bool> partial{false}, is_described{false};
     std::atomic<ClosedBy> closed_by{ClosedBy::full};
@@ -103,14 +115,17 @@ inline std::optional<FinishedWindow> WindowLog::Slot::read() const {
   window.partial = partial.load(std::memory_order_acquire);
   window.finished_ns = finished_ns.load(std::memory_order_acquire);
   if (is_described.load(std::memory_order_acquire)) {
-    const auto known = [](uint64_t value) { return value == kUnknown ? std::nullopt : std::optional(value); };
     WindowDescription& description = window.description.emplace();
     description.closed_by = closed_by.load(std::memory_order_acquire);
     description.first_ns = first_ns.load(std::memory_order_acquire);
     description.last_ns = last_ns.load(std::memory_order_acquire);
     description.links = links.load(std::memory_order_acquire);
-    description.sources = known(sources.load(std::memory_order_acquire));
-    description.destinations = known(destinations.load(std::memory_order_acquire));
+    description.sources = sources.load(std::memory_order_acquire);
+  }
+  if (measured.load(std::memory_order_acquire) == window.seq + 1) {
+    QuantityValues values;
+    for (size_t i = 0; i < values.size(); ++i) values[i] = quantities[i].load(std::memory_order_acquire);
+    window.quantities = std::bit_cast<Quantities>(values);
   }
   if (version.load(std::memory_order_relaxed) != before || window.finished_ns == 0) return std::nullopt;
   return window;

@@ -24,8 +24,23 @@ def _is_key(text: str) -> bool:
     return True
 
 
+def _refuse_the_other_kind(name: str, secret: bool) -> None:
+    """The two look alike: `trama key curve` makes the secret one FILE, and the public one FILE.pub."""
+    public = name.endswith('.pub')
+    if secret and public:
+        raise Error(f'{name}: this is a public key', f'give the secret one, {name[:-4]}')
+    if secret or public:
+        return
+    if os.path.lexists(f'{name}.pub'):
+        raise Error(f'{name}: this is the secret key', f'give the public one, {name}.pub')
+    if os.path.isfile(name) and not os.stat(name).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise Error(f'{name}: this may be a secret key: only its owner can read it',
+                    f'give FILE.pub of `trama key curve FILE`; or, if it is public: chmod a+r {name}')
+
+
 def _read(path: 'os.PathLike[str]', secret: bool) -> str:
     name = os.fspath(path)
+    _refuse_the_other_kind(name, secret)
     try:
         with open(name, 'rb') as file:
             if secret and os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -49,5 +64,6 @@ def load_keys(publisher: 'str | os.PathLike[str] | None', own: 'str | os.PathLik
     if publisher is None and own is None:
         return Keys('', '')
     if publisher is None or own is None:
-        raise Error('`publisher_key` and `secret_key` go together')
+        raise Error('`publisher_key` and `secret_key` go together',
+                    'the one is the public key of the publisher, the other the secret one of this subscriber')
     return Keys(_load('publisher_key', publisher, secret=False), _load('secret_key', own, secret=True))

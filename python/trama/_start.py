@@ -17,6 +17,8 @@ class Start:
             raise TypeError('a stream begins at a whole number, of windows or nanoseconds')
         if not 0 <= self.at < 1 << 63:
             raise ValueError('a stream begins at no number or time below 0 or beyond 63 bits')
+        if self.kind is StartKind.last and self.at == 0:
+            raise ValueError('the last 0 windows are none: LIVE begins with the next one')
 
 
 LIVE = Start(StartKind.live)

@@ -1,13 +1,21 @@
-// Matrix streams: windows of about 600 KB from one publisher to subscribers on the same machine, decoded by each of
-// them. As many as come without a loss: the publisher is never more windows ahead than its queue holds.
+// Matrix streams: windows of about 600 KB from one publisher to subscribers on the same machine, as many as come
+// without a loss. The publisher is never more windows ahead than its queue holds.
+//
+//   zmq        ZeroMQ alone: frames of that length, made once, counted and thrown away. What a stream can't exceed
+//   verified   what the reading thread of a subscriber hands on: envelopes whose checksum is right
+//   decoded    what next() gives: arrays
+//
+// The column CPU is processor time of all threads, of both sides: it says more than elapsed time on a busy machine.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <zmq.hpp>
 
 #include "libclient/subscriber.hpp"
+#include "libclient/transports/transport.hpp"
 #include "tests/libclient/stream_feeds.hpp"
 
 namespace trama {
@@ -34,23 +42,62 @@ std::unique_ptr<test::SampleWindow> uniform_window(EnvelopeEncoding encoding) {
   return sample;
 }
 
-// Takes windows until the end.
-struct Reader {
-  explicit Reader(const std::string& url) : subscriber(Subscriber::open(url).value()) {
+// How far a reader is; whoever sends waits for it.
+class Progress {
+ public:
+  void reached(uint64_t windows) {
+    taken_.store(windows, std::memory_order_release);
+    taken_.notify_one();
+  }
+  void await_room(uint64_t sent) const {
+    for (uint64_t taken; (taken = taken_.load(std::memory_order_acquire)) + kAhead < sent;) taken_.wait(taken);
+  }
+
+ private:
+  std::atomic<uint64_t> taken_{0};
+};
+
+// Both take windows until the end.
+struct Decoded {
+  explicit Decoded(const std::string& url) : subscriber(Subscriber::open(url).value()) {
     while (!subscriber.connected()) std::this_thread::yield();
     thread = std::thread([this] {
       for (Next next; next.outcome != Outcome::ended; next = subscriber.next(std::chrono::seconds(1))) {
         missed += next.window ? next.window->missed : next.missed;
-        if (next.window) taken.store(next.window->info().seq + 1, std::memory_order_release);
+        if (next.window) progress.reached(next.window->info().seq + 1);
       }
     });
   }
   Subscriber subscriber;
-  std::atomic<uint64_t> taken{0};
+  Progress progress;
   uint64_t missed = 0;
   std::thread thread;
 };
 
+struct Verified {
+  explicit Verified(const std::string& url) : transport(follow_publisher(*parse_stream_url(url), {}, queue, counts)) {
+    while (!counts.connected) std::this_thread::yield();
+    thread = std::thread([this] {
+      uint64_t next = 0;
+      for (;;) {
+        const auto item = queue.take(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+        if (item && item->kind == StreamItem::Kind::end) break;
+        if (!item || item->kind != StreamItem::Kind::window) continue;
+        missed += item->info.seq - std::exchange(next, item->info.seq + 1);
+        progress.reached(next);
+      }
+      queue.close();
+    });
+  }
+  StreamQueue queue{kAhead};
+  TransportCounts counts;
+  std::unique_ptr<Transport> transport;
+  Progress progress;
+  uint64_t missed = 0;
+  std::thread thread;
+};
+
+template <class Reader>
 void stream(benchmark::State& state, const std::string& url, EnvelopeEncoding encoding) {
   const auto sample = uniform_window(encoding);
   StreamConfig config;
@@ -62,8 +109,7 @@ void stream(benchmark::State& state, const std::string& url, EnvelopeEncoding en
   for (auto _ : state) {
     sample->envelope.seq = seq++;
     publisher.publish(sample->envelope);
-    for (const auto& reader : readers)
-      while (reader->taken.load(std::memory_order_acquire) + kAhead < seq) std::this_thread::yield();
+    for (const auto& reader : readers) reader->progress.await_room(seq);
   }
   publisher.finish();
   uint64_t missed = 0;
@@ -72,27 +118,48 @@ void stream(benchmark::State& state, const std::string& url, EnvelopeEncoding en
     missed += reader->missed;
   }
   state.counters["missed"] = static_cast<double>(missed);
-  state.counters["bytes"] = static_cast<double>(sample->bytes.size());
   state.SetItemsProcessed(static_cast<int64_t>(seq));
+  state.SetBytesProcessed(static_cast<int64_t>(seq * sample->bytes.size()));
 }
 
-void tcp(benchmark::State& state, EnvelopeEncoding encoding) {
-  stream(state, "trama+tcp://127.0.0.1:0/bench", encoding);
+// A ROUTER and a DEALER in contexts of their own.
+void zmq_alone(benchmark::State& state, const std::string& endpoint) {
+  const size_t bytes = uniform_window(EnvelopeEncoding::compact)->bytes.size();
+  std::vector<uint8_t> frame(bytes, 1);
+  zmq::context_t here, there;
+  zmq::socket_t router(here, zmq::socket_type::router), dealer(there, zmq::socket_type::dealer);
+  router.set(zmq::sockopt::router_mandatory, true);
+  router.bind(endpoint);
+  dealer.connect(router.get(zmq::sockopt::last_endpoint));
+  dealer.send(zmq::str_buffer("here"), zmq::send_flags::none);
+  zmq::message_t peer, word, message;
+  (void)!router.recv(peer);
+  (void)!router.recv(word);
+  Progress progress;
+  std::thread reader([&] {
+    for (uint64_t taken = 0; dealer.recv(message) && message.size() == bytes;) progress.reached(++taken);
+  });
+  uint64_t sent = 0;
+  const auto keep = [](void*, void*) {};
+  for (auto _ : state) {
+    router.send(zmq::buffer(peer.data(), peer.size()), zmq::send_flags::sndmore);
+    router.send(zmq::message_t(frame.data(), bytes, keep), zmq::send_flags::none);
+    progress.await_room(++sent);
+  }
+  router.send(zmq::buffer(peer.data(), peer.size()), zmq::send_flags::sndmore);
+  router.send(zmq::str_buffer("end"), zmq::send_flags::none);
+  reader.join();
+  state.SetItemsProcessed(static_cast<int64_t>(sent));
+  state.SetBytesProcessed(static_cast<int64_t>(sent * bytes));
 }
-void ipc(benchmark::State& state, EnvelopeEncoding encoding) {
-  const test::ScratchFolder folder;
-  stream(state, "trama+ipc://" + (folder / "socket").string(), encoding);
-}
-BENCHMARK_CAPTURE(tcp, blob, EnvelopeEncoding::blob_lz4)->Arg(1)->Arg(3)->UseRealTime();
-BENCHMARK_CAPTURE(tcp, compact, EnvelopeEncoding::compact)->Arg(1)->Arg(3)->UseRealTime();
-BENCHMARK_CAPTURE(ipc, blob, EnvelopeEncoding::blob_lz4)->Arg(1)->Arg(3)->UseRealTime();
-BENCHMARK_CAPTURE(ipc, compact, EnvelopeEncoding::compact)->Arg(1)->Arg(3)->UseRealTime();
+
+constexpr const char* kAnyPort = "trama+tcp://127.0.0.1:0/bench";
 
 // 100 windows a second: how long each takes from the publisher's hands to the subscriber's, decoded.
 void latency(benchmark::State& state, EnvelopeEncoding encoding) {
   using Clock = std::chrono::steady_clock;
   const auto sample = uniform_window(encoding);
-  test::PublisherThread publisher({}, parse_stream_url("trama+tcp://127.0.0.1:0/bench").value());
+  test::PublisherThread publisher({}, parse_stream_url(kAnyPort).value());
   auto subscriber = Subscriber::open(publisher.url().text()).value();
   while (!subscriber.connected()) std::this_thread::yield();
   std::vector<double> took_ms;
@@ -112,10 +179,37 @@ void latency(benchmark::State& state, EnvelopeEncoding encoding) {
   state.counters["p50_ms"] = took_ms[took_ms.size() / 2];
   state.counters["p99_ms"] = took_ms[took_ms.size() * 99 / 100];
 }
-BENCHMARK_CAPTURE(latency, blob, EnvelopeEncoding::blob_lz4)->Iterations(1000)->UseRealTime();
-BENCHMARK_CAPTURE(latency, compact, EnvelopeEncoding::compact)->Iterations(1000)->UseRealTime();
+
+void of_all_threads(benchmark::internal::Benchmark* benchmark) {
+  benchmark->UseRealTime()->MeasureProcessCPUTime()->Unit(benchmark::kMicrosecond);
+}
+
+template <class Reader>
+void add_streams(const std::string& name, const std::string& url, EnvelopeEncoding encoding) {
+  const auto run = [=](benchmark::State& state) { stream<Reader>(state, url, encoding); };
+  of_all_threads(benchmark::RegisterBenchmark(name.c_str(), run)->Arg(1)->Arg(3));
+}
+
+void add_way(const std::string& way, const std::string& endpoint, const std::string& url) {
+  of_all_threads(benchmark::RegisterBenchmark((way + "/zmq").c_str(),
+                                              [=](benchmark::State& state) { zmq_alone(state, endpoint); }));
+  add_streams<Verified>(way + "/verified/compact", url, EnvelopeEncoding::compact);
+  add_streams<Decoded>(way + "/decoded/compact", url, EnvelopeEncoding::compact);
+  add_streams<Decoded>(way + "/decoded/blob", url, EnvelopeEncoding::blob_lz4);
+}
 
 }  // namespace
 }  // namespace trama
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  using namespace trama;
+  const test::ScratchFolder folder;
+  add_way("ipc", "ipc://" + (folder / "zmq").string(), "trama+ipc://" + (folder / "stream").string());
+  add_way("tcp", "tcp://127.0.0.1:*", kAnyPort);
+  for (const auto& [name, encoding] :
+       {std::pair("latency/blob", EnvelopeEncoding::blob_lz4), std::pair("latency/compact", EnvelopeEncoding::compact)})
+    benchmark::RegisterBenchmark(name, latency, encoding)->Iterations(1000)->UseRealTime();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

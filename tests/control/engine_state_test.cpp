@@ -107,7 +107,8 @@ TEST(EngineStateJson, WindowsAreReadBackWithWhatNobodyKnows) {
   bare.partial = true;
   bare.finished_ns = 5;
   described = bare;
-  described.description = WindowDescription{ClosedBy::flush, 1, 2, 70, 7, std::nullopt};
+  described.description = WindowDescription{ClosedBy::flush, 1, 2, 70, 7};
+  described.quantities = Quantities{100, 70, 7, 9, 10, 11, 12, 13, 14};
   const auto read = parse_windows(Json::parse(windows_json({bare, described}).dump()));
   ASSERT_TRUE(read);
   ASSERT_EQ(read->size(), 2U);
@@ -118,7 +119,11 @@ TEST(EngineStateJson, WindowsAreReadBackWithWhatNobodyKnows) {
   EXPECT_EQ((*read)[1].description->closed_by, ClosedBy::flush);
   EXPECT_EQ((*read)[1].description->links, 70U);
   EXPECT_EQ((*read)[1].description->sources, 7U);
-  EXPECT_FALSE((*read)[1].description->destinations);
+  EXPECT_FALSE((*read)[0].quantities);
+  EXPECT_EQ((*read)[1].quantities, described.quantities);
+  const Json json = windows_json({described}).at("windows").at(0);
+  EXPECT_EQ(json.at("destinations"), 9);
+  EXPECT_EQ(json.at("quantities").at("max_fan_in"), 14);
 }
 
 TEST(EngineStateJson, ReasonsAreThoseOfManifests) {

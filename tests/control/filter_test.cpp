@@ -53,12 +53,14 @@ TEST(Filter, CheckSaysWhatAModuleNeeds) {
   const Said good = say({"check", shipped("privacy_ranges")});
   EXPECT_EQ(good.status, kDone);
   EXPECT_EQ(good.err, "");
-  EXPECT_THAT(good.out, AllOf(HasSubstr("XDP_DROP      excluded\n"), HasSubstr("bpf_map_lookup_elem"),
-                              HasSubstr("any number"), HasSubstr("ranges_v4"), HasSubstr("reads them only")));
+  EXPECT_THAT(good.out,
+              AllOf(HasSubstr("XDP_DROP      excluded\n"), HasSubstr("bpf_map_lookup_elem"), HasSubstr("any number"),
+                    HasSubstr("ranges_v4"), HasSubstr("reads them only"), HasSubstr("    kernel      fits; ")));
   const Said odd = say({"check", of_tests("verdicts")});
   EXPECT_EQ(odd.status, kDone);
   EXPECT_THAT(odd.out, AllOf(HasSubstr("not declared"), HasSubstr("works on a copy"), HasSubstr("one: it writes"),
-                             HasSubstr("refused, unless the module declares")));
+                             HasSubstr("refused, unless the module declares"),
+                             HasSubstr("    kernel      no: verdicts.bpf.o writes into packets")));
 }
 
 TEST(Filter, CheckSaysWhatIsRefusedAndWhy) {
@@ -90,6 +92,16 @@ TEST_F(FilterRun, CountsVerdictsAndShowsMaps) {
   EXPECT_EQ(json["maps"]["counters"]["3"], "6 384 0 0");
   EXPECT_EQ(json["maps"]["prefixes_v4"]["11.0.0.0/8"], "3");
   EXPECT_GE(json["ns_a_packet"], 0.0);
+}
+
+TEST_F(FilterRun, ShowsPortsAsTheyAreWritten) {
+  const Arguments arguments = {"run",   shipped("ports"), "-r",    capture_,        "--map", "ports: tcp/443 = 1",
+                               "--map", "ports: udp = 1", "--map", "ports: any = 2"};
+  EXPECT_THAT(say(arguments).out,
+              AllOf(HasSubstr("  tcp/443 = 1\n"), HasSubstr("  udp = 1\n"), HasSubstr("  any = 2\n")));
+  const Said never = say({"run", shipped("ports"), "-r", capture_, "--map", "ports: any/443 = 1"});
+  EXPECT_EQ(never.status, kMisused);
+  EXPECT_THAT(never.err, AllOf(HasSubstr("would never be met"), HasSubstr("tcp/443 and udp/443")));
 }
 
 TEST_F(FilterRun, SaysWhatRunsTheModule) {

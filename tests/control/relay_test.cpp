@@ -306,6 +306,7 @@ TEST_F(Relay, WhatCanNotBeIsRefused) {
       {{at("x"), "--to", at("precious")}, "something else is there"},
       {{at("x"), "--to", "trama+tcp://0.0.0.0:0/x"}, "--insecure"},
       {{at("x"), "--to", at("y"), "--server-key", "/nonexistent"}, "go together"},
+      {{at("x"), "--to", at("y"), "--server-key", "/nonexistent"}, "public keys of those who may subscribe"},
       {{at("x"), "--to", at("y"), "--server-key", "/nonexistent", "--clients", "/nonexistent"}, "/nonexistent"},
       {{at("x"), "--to", at("y"), "--last", "1", "--number", "1"}, "exclude each other"},
       {{at("x"), "--to", at("y"), "--stream-key", "/nonexistent"}, "go together"},

@@ -51,10 +51,13 @@ TEST(StatusPage, TheNewestWindowsStandOnTop) {
     windows[i].packets = 1000;
     windows[i].finished_ns = 1'700'000'000'000'000'000;
   }
-  windows[1].description = WindowDescription{ClosedBy::exclusions, 1, 2, 77, 8, std::nullopt};
+  windows[1].description = WindowDescription{ClosedBy::exclusions, 1, 2, 77, 8};
+  windows[2].quantities = Quantities{.n_destinations = 5551, .max_fan_out = 5552, .max_fan_in = 5553};
   const std::string page = status_page(EngineStatus(), after(1, 10), windows, 2);
   EXPECT_THAT(page, HasSubstr("22:13:20"));
   EXPECT_THAT(page, HasSubstr("exclusions"));
+  EXPECT_THAT(page, HasSubstr("77        8      -        -       -"));
+  EXPECT_THAT(page, HasSubstr("5551     5552    5553"));
   EXPECT_LT(page.find("   102 "), page.find("   101 "));
   EXPECT_THAT(page, Not(HasSubstr("   100 ")));
 }

@@ -147,6 +147,24 @@ TEST_F(Subscribe, DamagedArchivesAreALoss) {
   ASSERT_EQ(said.lines().size(), 2u);
   EXPECT_EQ(nlohmann::json::parse(said.lines()[1])["missed"], 1);
   EXPECT_THAT(said.err, HasSubstr("1 could not be read"));
+  EXPECT_THAT(said.err, HasSubstr("trama verify"));
+}
+
+TEST_F(Subscribe, AFileThatIsNoArchiveIsAFailureWithItsReason) {
+  test::write_file(folder_ / "text", std::string("no archive\n"));
+  const std::string text = (folder_ / "text").string();
+  Said said = subscribe({"file://" + text, "--no-follow"});
+  EXPECT_EQ(said.status, kFailed);
+  EXPECT_THAT(said.err, HasSubstr("error: " + text + ": it has no manifest"));
+  EXPECT_THAT(said.err, HasSubstr("trama verify"));
+  fill({0});
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "in"))
+    if (entry.path().extension() == ".tar") test::write_file(entry.path(), std::string("no archive\n"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "in"))
+    if (entry.path().extension() == ".tar") said = subscribe({"file://" + entry.path().string(), "--no-follow"});
+  EXPECT_EQ(said.status, kFailed);
+  EXPECT_EQ(said.out, "");
+  EXPECT_THAT(said.err, HasSubstr("error: "));
 }
 
 TEST_F(Subscribe, WhatCanNotBeIsRefused) {
@@ -157,6 +175,7 @@ TEST_F(Subscribe, WhatCanNotBeIsRefused) {
       {{"file:///nonexistent/folder"}, "neither a folder nor a file"},
       {{url_, "--last", "1", "--number", "1"}, "exclude each other"},
       {{url_, "--stream-key", "/nonexistent"}, "go together"},
+      {{url_, "--stream-key", "/nonexistent"}, "the one is the publisher's public key"},
       {{url_, "-w", "/dev/null/x"}, "not a folder"},
   };
   for (const auto& [arguments, what] : cases) {

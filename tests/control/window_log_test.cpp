@@ -43,18 +43,30 @@ TEST(WindowLog, KeepsSixtyFour) {
 TEST(WindowLog, DescriptionsBelongToTheirWindow) {
   WindowLog log;
   for (uint64_t seq = 0; seq < 2000; ++seq) {
-    if (seq % 3 == 0) log.describe(seq, {ClosedBy::time, 1, 2, seq, seq + 1, std::nullopt});
+    if (seq % 3 == 0) log.describe(seq, {ClosedBy::time, 1, 2, seq, seq + 1});
     log.finished(seq, 100, false, 1);
     const FinishedWindow window = log.last(1).at(0);
     ASSERT_EQ(window.description.has_value(), seq % 3 == 0) << seq;
     if (!window.description) continue;
     EXPECT_EQ(window.description->links, seq);
     EXPECT_EQ(window.description->sources, seq + 1);
-    EXPECT_FALSE(window.description->destinations);
     EXPECT_EQ(window.description->closed_by, ClosedBy::time);
   }
   log.describe(2000, {});
   EXPECT_EQ(log.last(1).at(0).seq, 1999U) << "described, but not finished";
+}
+
+TEST(WindowLog, QuantitiesBelongToTheirWindow) {
+  WindowLog log;
+  for (uint64_t seq = 0; seq < 2000; ++seq) {
+    if (seq % 3 == 0) log.measured(seq, {.n_packets = seq, .max_fan_in = seq + 1});
+    if (seq % 2 == 0) log.describe(seq, {ClosedBy::time, 1, 2, seq, seq});
+    log.finished(seq, 100, false, 1);
+    const FinishedWindow window = log.last(1).at(0);
+    ASSERT_EQ(window.quantities.has_value(), seq % 3 == 0) << seq;
+    if (!window.quantities) continue;
+    EXPECT_EQ(*window.quantities, (Quantities{.n_packets = seq, .max_fan_in = seq + 1}));
+  }
 }
 
 TEST(WindowLog, ReadersNeverSeeHalfAWindow) {
@@ -63,7 +75,8 @@ TEST(WindowLog, ReadersNeverSeeHalfAWindow) {
   std::atomic<uint64_t> next{0};
   const auto write = [&] {
     for (uint64_t seq; (seq = next++) < 200'000;) {
-      if (seq % 2 == 0) log.describe(seq, {ClosedBy::full, 0, static_cast<int64_t>(seq), seq, seq, seq});
+      if (seq % 2 == 0) log.describe(seq, {ClosedBy::full, 0, static_cast<int64_t>(seq), seq, seq});
+      if (seq % 3 == 0) log.measured(seq, {.n_packets = seq, .max_fan_in = seq});
       log.finished(seq, seq, false, static_cast<int64_t>(seq) + 1);
     }
   };
@@ -74,10 +87,15 @@ TEST(WindowLog, ReadersNeverSeeHalfAWindow) {
         ASSERT_EQ(window.packets, window.seq);
         ASSERT_EQ(window.finished_ns, static_cast<int64_t>(window.seq) + 1);
         ASSERT_EQ(window.description.has_value(), window.seq % 2 == 0);
+        ASSERT_EQ(window.quantities.has_value(), window.seq % 3 == 0);
+        if (window.quantities) {
+          ASSERT_EQ(window.quantities->n_packets, window.seq);
+          ASSERT_EQ(window.quantities->max_fan_in, window.seq);
+        }
         if (!window.description) continue;
         ASSERT_EQ(window.description->links, window.seq);
         ASSERT_EQ(window.description->last_ns, static_cast<int64_t>(window.seq));
-        ASSERT_EQ(window.description->destinations, window.seq);
+        ASSERT_EQ(window.description->sources, window.seq);
       }
     } while (!over);
   });

@@ -1,6 +1,7 @@
 """Matrix streams between real processes: what subscribers get is what archives hold, and what they don't get is said."""
 import json
 import signal
+import subprocess
 import unittest
 
 import support
@@ -86,6 +87,35 @@ class Stream(StreamTest):
         self.assertEqual([(w['seq'], w['missed'], w['restarted']) for w in windows], [(0, 0, True), (1, 0, False)])
         self.end(again)
         self.assertEqual(self.windows_of(subscriber), [])
+
+    def test_what_became_of_it_is_told_and_is_no_failure(self):
+        for name in ('roof', 'me'):
+            self.trama('key', 'curve', name)
+        clients = self.write('clients', (self.folder / 'me.pub').read_bytes())
+        graph = self.graph(f'server_key_file = "{self.folder / "roof"}"\nclients_file = "{clients}"')
+        run = self.spawn('run', graph, '--key', self.key_file(), '--socket', 'control', '--summary', 'summary', stdin=subprocess.PIPE)
+        run.stdin.write(pcap([]))
+        self.sent = 0
+        stranger = self.subscribe()
+        friend = self.subscribe('--number', '0', '--publisher-key', 'roof.pub', '--stream-key', 'me')
+        self.send_windows(run, 2)
+        self.assertEqual([self.next_window(friend)['seq'] for _ in range(2)], [0, 1])
+
+        def streams_now():
+            return json.loads(self.trama('status', '--json', '--socket', 'control').stdout)['streams'][0]
+
+        self.await_that(lambda: streams_now()['shut_out'] > 0, 'the stranger')
+        now = streams_now()
+        self.assertEqual((now['stage'], now['url'], now['subscribers'], now['sent']), ('publish', self.ipc, 1, 2))
+        self.assertIn('1 subscriber; 2 sent, 0 lost by slow ones; ', self.trama('status', '--socket', 'control').stdout)
+        said = self.end(run)
+        self.assertIn('some had no key that fits', said)
+        self.assertEqual(self.windows_of(friend), [])
+        stranger.kill()
+        told = json.loads((self.folder / 'summary').read_text())['streams'][0]
+        self.assertEqual({key: told[key] for key in ('subscribed', 'sent', 'lost', 'refused', 'passed_by')},
+                         {'subscribed': 1, 'sent': 2, 'lost': 0, 'refused': 0, 'passed_by': 0})
+        self.assertGreater(told['shut_out'], 0)
 
     def test_nobody_is_let_in_from_other_machines_without_keys(self):
         capture = self.write('a.pcap', pcap([ethernet(ipv4(1, 2))]))

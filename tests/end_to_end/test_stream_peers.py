@@ -48,6 +48,25 @@ class Stopped(Peers):
             self.packets = [ethernet(ipv4(draw(1 << 32), draw(1 << 32))) for _ in range(self.WINDOW)]
         return self.packets
 
+    def flood(self, run, quick, last, watched):
+        """Windows for long, as fast as one takes them who takes all. Memory of those who are watched stays as it is then."""
+        before, bytes_read, began = {}, 0, time.monotonic()
+        message = pcap(self.packets_of_a_window(0))[24:]
+        while bytes_read < LEAST_BYTES or time.monotonic() < began + (300 if support.LONG else 20):
+            run.stdin.write(message)
+            run.stdin.flush()
+            self.sent += 1
+            while last < self.sent - 4:  # no faster than it takes them
+                window = self.next_window(quick)
+                self.assertEqual((window['seq'], window['missed']), (last + 1, 0))
+                last, bytes_read = window['seq'], bytes_read + window['bytes']
+            if not before and bytes_read > LEAST_BYTES / 8:
+                before = {name: resident_kib(process) for name, process in watched.items()}
+            for name, kib in before.items():
+                self.assertLess(resident_kib(watched[name]) - kib, MOST_GROWTH_KIB, name)
+            time.sleep(0.005)
+        self.follow_to(quick, last, self.sent - 1)
+
     def test_memory_is_bounded(self):
         run = self.start_run('linger = 60', archive=None, more={'tcp': 'url = "trama+tcp://127.0.0.1:0/roof"\nlinger = 60'})
         tcp = self.url_of(run, scheme=r'trama\+tcp')
@@ -59,24 +78,7 @@ class Stopped(Peers):
         windows = [[window] for window in windows]
         for process in stopped:
             process.send_signal(signal.SIGSTOP)
-        last = first['seq']
-        watched = {'the publisher': run, 'a subscriber that is stuck': stuck}
-        before, bytes_read, began = {}, 0, time.monotonic()
-        message = pcap(self.packets_of_a_window(0))[24:]
-        while bytes_read < LEAST_BYTES or time.monotonic() < began + (300 if support.LONG else 20):
-            run.stdin.write(message)
-            run.stdin.flush()
-            self.sent += 1
-            while last < self.sent - 4:  # as fast as it comes, but no faster than the one that takes everything
-                window = self.next_window(quick)
-                self.assertEqual((window['seq'], window['missed']), (last + 1, 0))
-                last, bytes_read = window['seq'], bytes_read + window['bytes']
-            if not before and bytes_read > LEAST_BYTES / 8:
-                before = {name: resident_kib(process) for name, process in watched.items()}
-            for name, kib in before.items():
-                self.assertLess(resident_kib(watched[name]) - kib, MOST_GROWTH_KIB, name)
-            time.sleep(0.005)
-        self.follow_to(quick, last, self.sent - 1)
+        self.flood(run, quick, first['seq'], {'the publisher': run, 'a subscriber that is stuck': stuck})
         quick.kill()
         for process in stopped:
             process.send_signal(signal.SIGCONT)
@@ -88,6 +90,25 @@ class Stopped(Peers):
             got += self.windows_of(process, code=3)
             self.assert_account(got)
             self.assertEqual(got[-1]['seq'], self.sent - 1)
+
+    def test_memory_of_a_relay_is_bounded(self):
+        run = self.start_run('linger = 60', archive=None)
+        relay = self.spawn('relay', self.ipc, '--to', 'trama+tcp://127.0.0.1:0/roof', '--linger', '60')
+        url = self.url_of(relay, words=' at ')
+        quick, stopped = self.subscribe(url=url), self.subscribe(url=url)
+        first, *windows = self.send_until_there(run, quick, stopped)
+        stopped.send_signal(signal.SIGSTOP)
+        self.flood(run, quick, first['seq'], {'the relay': relay})
+        quick.kill()
+        stopped.send_signal(signal.SIGCONT)
+        self.catch_up(run, stopped, windows)
+        self.assertGreater(sum(window['missed'] for window in windows), 0)
+        self.end(run)
+        windows += self.windows_of(stopped, code=3)
+        self.assert_account(windows)
+        self.assertEqual(windows[-1]['seq'], self.sent - 1)
+        relay.wait(timeout=support.TIMEOUT_S)
+        self.assertEqual(relay.returncode, 0, self.text_said(relay))
 
 
 class HalfOpen(Peers):

@@ -191,5 +191,23 @@ TEST(NatsSubjects, AreTakenApartAsTheyAreMade) {
   EXPECT_EQ(nats_api("hub", "INFO"), "$JS.hub.API.INFO");
 }
 
+// Without a store: what is missing before a window that came is gone, however much it is.
+TEST(NatsOrder, WhatCameBehindIsNotHeldUpByWhatIsGone) {
+  NatsOrder order(4);
+  order.begin(0);
+  order.keep(1, window(1));
+  order.give_up_below(1);
+  EXPECT_EQ(delivered(order), (Numbers{1}));
+  order.keep(4, window(4));
+  order.give_up_below(1'000'000);
+  EXPECT_EQ(delivered(order), (Numbers{4}));
+  order.give_up_below(1'000'000);
+  EXPECT_EQ(order.next(), 1'000'000u);
+  EXPECT_TRUE(order.keep(1'000'000, window(1'000'000)));
+  EXPECT_EQ(delivered(order), (Numbers{1'000'000}));
+  order.give_up_below(5);  // which has passed
+  EXPECT_EQ(order.next(), 1'000'001u);
+}
+
 }  // namespace
 }  // namespace trama

@@ -1,6 +1,7 @@
 #include "libclient/stream_queue.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 namespace trama {
 namespace {
@@ -39,6 +40,26 @@ TEST(StreamQueue, KnowsTheRunOfAWindowHoweverManyThereWere) {
   }
   EXPECT_EQ(runs_of_windows, (std::vector<uint64_t>{1, kRuns}));
   EXPECT_LE(items, 4 * kAhead + 64 + kAhead);
+}
+
+// Whoever fills it is woken when it is half empty, not for each window.
+TEST(StreamQueue, TellsOfRoomByHalves) {
+  StreamQueue queue(4);
+  const auto has_room = [&] {
+    pollfd event{queue.room_descriptor(), POLLIN, 0};
+    return poll(&event, 1, 0) == 1;
+  };
+  for (uint64_t number = 0; number < 4; ++number) queue.put_dropping(item(Kind::window, 1, number));
+  EXPECT_TRUE(queue.take(kNow));
+  EXPECT_FALSE(has_room());
+  EXPECT_TRUE(queue.take(kNow));
+  EXPECT_TRUE(has_room());
+  queue.clear_room();
+  EXPECT_TRUE(queue.take(kNow));
+  EXPECT_TRUE(has_room());
+  queue.clear_room();
+  queue.close();
+  EXPECT_TRUE(has_room());
 }
 
 }  // namespace

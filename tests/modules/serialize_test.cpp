@@ -5,6 +5,7 @@
 
 #include "engine/graph_spec.hpp"
 #include "engine/plan.hpp"
+#include "modules/support/window_log.hpp"
 #include "tests/modules/address_batches.hpp"
 #include "tests/support/stage_harness.hpp"
 
@@ -61,6 +62,27 @@ TEST(Serialize, EveryWayGivesTheSameMatrix) {
     ASSERT_TRUE(compact);
     EXPECT_EQ(*compact, *right);
   }
+}
+
+TEST(Serialize, WhoWatchesTheRunIsToldOfAWindow) {
+  StageHarness<TrafficMatrix, SerializedMatrix> harness("serialize");
+  TrafficMatrix* matrix = harness.input();
+  ASSERT_NE(matrix, nullptr);
+  const uint32_t source[] = {1, 1, 2}, destination[] = {5, 6, 5};
+  matrix->tally = {};
+  matrix->skip = false;
+  MatrixBuilder(3).build(source, destination, 3, IndexOrder::numeric, matrix->storage);
+  const uint64_t seq = matrix->seq;
+  harness.push(matrix);
+  const SerializedMatrix* out = harness.next();
+  ASSERT_NE(out, nullptr);
+  EXPECT_EQ(out->sources, 2u);
+  const auto log = harness.services().get<WindowLog>();
+  log->finished(seq, 3, false, 1);
+  const auto windows = log->last(1);
+  ASSERT_EQ(windows.size(), 1u);
+  ASSERT_TRUE(windows[0].quantities);
+  EXPECT_EQ(*windows[0].quantities, (Quantities{3, 3, 2, 2, 1, 2, 2, 2, 2}));
 }
 
 TEST(Serialize, ACompactMatrixSaysItsIndexOrder) {

@@ -8,8 +8,9 @@ import traceback
 import unittest
 
 import nats
+import packages
 import trama
-from streams import LONG_S, StreamTest
+from packages import LONG_S, PackageTest
 
 SECRET = 'topsecret'
 URL = f'nats://me:{SECRET}@127.0.0.1:1/x'
@@ -22,7 +23,7 @@ WRONG = {
     **{name: (SECRET, SECRET.encode(), 5) for name in ('login', 'credentials', 'ca', 'certificate', 'certificate_key')}}
 
 
-class Secrets(StreamTest):
+class Secrets(PackageTest):
     def assert_hidden(self, error):
         """Neither in its text nor in what it came from."""
         while error is not None:
@@ -106,6 +107,20 @@ class Nats(nats.NatsTest):
                 with self.assertRaisesRegex(trama.Error, text) as caught:
                     subscriber.next(LONG_S)
                 self.assertNotIn(SECRET, str(caught.exception))
+
+    def test_windows_come_to_who_has_logged_in(self):
+        hub = self.start_hub(f'authorization {{ users: [ {{ user: me, password: "{SECRET}" }} ] }}')
+        login = self.write('login', f'me:{SECRET}\n'.encode())
+        login.chmod(0o600)
+        run = self.start_run(f'login_file = "{login}"', url=self.url(hub))
+        self.await_said(run, 'publishing at')
+        with trama.subscribe(self.url(hub), start=trama.number(0), login=login) as subscriber:
+            self.send_windows(run, 3)
+            windows = [subscriber.next(LONG_S) for _ in range(3)]
+            self.end(run)
+            self.assertEqual(list(subscriber), [])
+        self.assertEqual([(w.seq, w.missed, w.sensor) for w in windows], [(n, 0, 'roof') for n in range(3)])
+        self.assertEqual([packages.cells(w) for w in windows], packages.cells_of_blobs(self.folder / 'out'))
 
     def test_others_run_while_the_last_reference_goes(self):
         """A server that says nothing: its connection, which a subscriber's end waits for, takes seconds to be given up."""

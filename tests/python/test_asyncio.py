@@ -3,12 +3,12 @@ import asyncio
 import time
 import unittest
 
-import streams
+import packages
 import trama
-from streams import LONG_S, StreamTest
+from packages import LONG_S, PackageTest
 
 
-class Asyncio(StreamTest):
+class Asyncio(PackageTest):
     def run_async(self, main):
         asyncio.run(asyncio.wait_for(main, LONG_S))
 
@@ -47,7 +47,7 @@ class Asyncio(StreamTest):
             got.extend(await follow())
 
         self.run_async(main())
-        self.assert_cells([streams.cells(window) for window in got], streams.cells_of_blobs(self.folder / 'out'))
+        self.assert_cells([packages.cells(window) for window in got], packages.cells_of_blobs(self.folder / 'out'))
 
     def test_two_at_once(self):
         folder = self.archives(windows=30)

@@ -12,13 +12,13 @@ import unittest
 import support
 import trama
 import trama._trama
-from streams import LONG_S, StreamTest
+from packages import LONG_S, PackageTest
 
 ROOT = pathlib.Path(__file__).parents[2]
 BUILD = os.environ.get('TRAMA_BUILD')
 
 
-class Types(StreamTest):
+class Types(PackageTest):
     def mypy(self, *arguments):
         return subprocess.run(['mypy', '--strict', '--python-executable', sys.executable, '--cache-dir', self.folder / 'cache',
                                *arguments], cwd=self.folder, capture_output=True, text=True, timeout=support.TIMEOUT_S)
@@ -46,7 +46,7 @@ class Types(StreamTest):
             self.assertEqual(stubbed, {key: int(value) for key, value in getattr(trama._trama, name).__members__.items()})
 
 
-class Examples(StreamTest):
+class Examples(PackageTest):
     def example(self, name, *arguments):
         process = subprocess.Popen([sys.executable, ROOT / 'examples/python' / name, *arguments], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
@@ -81,7 +81,7 @@ class Examples(StreamTest):
         self.assertEqual(process.returncode, 1)
 
 
-class Installed(StreamTest):
+class Installed(PackageTest):
     @unittest.skipUnless(BUILD and shutil.which('cmake'), 'no build folder named, or no cmake')
     def test_the_component_is_whole(self):
         subprocess.run(['cmake', '--install', BUILD, '--component', 'python', '--prefix', self.folder / 'usr'], check=True,

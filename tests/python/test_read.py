@@ -8,10 +8,10 @@ import unittest
 import weakref
 
 import numpy as np
-import streams
+import packages
 import support
 import trama
-from streams import StreamTest
+from packages import PackageTest
 from suitesparse_graphblas import ffi, lib
 
 
@@ -27,7 +27,7 @@ def extracted(matrix):
     return dict(zip(zip(rows.tolist(), columns.tolist()), values.tolist()))
 
 
-class Read(StreamTest):
+class Read(PackageTest):
     def test_windows_are_those_of_the_archives(self):
         folder = self.archives(windows=7, per_archive=3)
         windows = list(trama.read(folder))
@@ -39,7 +39,7 @@ class Read(StreamTest):
             self.assertEqual((window.missed, window.restarted, window.encoding), (0, False, 'blob'))
             self.assertEqual((window.index_order, window.anonymization), ('numeric', 'crypto-pan-aes128'))
             self.assertEqual(len(window.serialized), entry['bytes'])
-        self.assert_cells([streams.cells(window) for window in windows], streams.cells_of_blobs(folder))
+        self.assert_cells([packages.cells(window) for window in windows], packages.cells_of_blobs(folder))
         inspected = json.loads(self.trama('inspect', '--json', folder).stdout)['windows']
         for window, quantities in zip(windows, inspected, strict=True):
             self.assertEqual([window.counts.sum(), len(window.columns), len(window.rows), len(np.unique(window.columns))],
@@ -87,7 +87,7 @@ class Read(StreamTest):
             next(windows)
         self.assertIn('trama verify', caught.exception.hint)
         archive.with_name(archive.name + '.json').unlink()
-        with self.assertRaisesRegex(trama.Error, 'have no manifest'):
+        with self.assertRaisesRegex(trama.Error, 'has no manifest'):
             list(trama.read(archive))
 
     def test_what_is_not_there(self):
@@ -97,7 +97,7 @@ class Read(StreamTest):
             self.assertTrue(caught.exception.hint)
 
 
-class Arrays(StreamTest):
+class Arrays(PackageTest):
     def test_arrays_are_views_that_outlive_everything(self):
         folder = self.archives(windows=2)
         window, *_ = trama.read(folder)
@@ -140,7 +140,7 @@ class Arrays(StreamTest):
         _, iso = self.run_job(same, '--key', self.key_file(), '--window-packets', 50)
         for place in (folder, iso):  # in the latter all counts are equal
             matrices = [window.graphblas() for window in trama.read(place)]
-            self.assert_cells([extracted(matrix) for matrix in matrices], streams.cells_of_blobs(place))
+            self.assert_cells([extracted(matrix) for matrix in matrices], packages.cells_of_blobs(place))
         size = ffi.new('GrB_Index*')
         lib.GrB_Matrix_nrows(size, matrices[0][0])
         self.assertEqual(size[0], 1 << 32)
@@ -170,10 +170,10 @@ class Arrays(StreamTest):
 
         for _ in range(3):
             one_pass()
-        before = streams.resident_bytes()
+        before = packages.resident_bytes()
         for _ in range(20):
             one_pass()
-        self.assertLess(streams.resident_bytes() - before, 4 * per_pass)  # what 4 of 20 passes would leave behind
+        self.assertLess(packages.resident_bytes() - before, 4 * per_pass)  # what 4 of 20 passes would leave behind
 
 
 if __name__ == '__main__':

@@ -1,21 +1,14 @@
-"""Subscribers in Python against real publishers: order, what was missed, where to begin, keys, errors, interruption."""
-import os
-import pathlib
+"""Subscribers in Python against real publishers: order, what was missed, where to begin, keys, errors."""
 import selectors
-import signal
-import subprocess
-import sys
-import threading
-import time
 import unittest
 
-import streams
+import packages
 import support
 import trama
-from streams import LONG_S, StreamTest
+from packages import LONG_S, PackageTest
 
 
-class Live(StreamTest):
+class Live(PackageTest):
     def test_windows_come_as_they_are_made_and_end_with_the_run(self):
         run = self.start_run()
         with self.subscribe() as subscriber:
@@ -31,7 +24,7 @@ class Live(StreamTest):
             self.assertIsNone(subscriber.next())
             self.assertEqual(subscriber.counts, trama.Counts(windows=4, missed=0, damaged=0, sessions=1))
             self.assertEqual(subscriber.tail['ipv6'], 3)
-        self.assert_cells([streams.cells(window) for window in windows], streams.cells_of_blobs(self.folder / 'out'))
+        self.assert_cells([packages.cells(window) for window in windows], packages.cells_of_blobs(self.folder / 'out'))
         self.assertEqual((subscriber.closed, subscriber.counts.windows, subscriber.tail['ipv6']), (True, 4, 3))
         with self.assertRaisesRegex(ValueError, 'closed'):
             subscriber.next()
@@ -46,7 +39,7 @@ class Live(StreamTest):
                                 for w in range(3) for i in range(self.WINDOW)])
         _, folder = self.run_job(self.write('same.pcap', packets), '--key', self.key_file(), '--window-packets', self.WINDOW)
         self.assertEqual([window.encoding for window in windows], ['compact'] * 3)
-        self.assert_cells([streams.cells(window) for window in windows], streams.cells_of_blobs(folder))
+        self.assert_cells([packages.cells(window) for window in windows], packages.cells_of_blobs(folder))
 
     def test_where_to_begin(self):
         run = self.start_run()
@@ -133,7 +126,7 @@ class Live(StreamTest):
         self.end(run)
 
 
-class Errors(StreamTest):
+class Errors(PackageTest):
     def test_what_can_not_be_is_said_at_once(self):
         for url, text in (('http://x', 'not the URL of a stream'), ('trama+tcp://127.0.0.1', 'without a port'),
                           ('file:///nonexistent', 'neither a folder nor a file')):
@@ -149,6 +142,8 @@ class Errors(StreamTest):
             trama.subscribe(self.url, max_links=-1)
         with self.assertRaisesRegex(ValueError, 'below 0'):
             trama.number(-1)
+        with self.assertRaisesRegex(ValueError, 'LIVE begins with the next'):
+            trama.last(0)
         with self.assertRaisesRegex(TypeError, '`start` is LIVE, ALL'):
             trama.subscribe(self.url, start=5)
         for timeout in (-1, float('nan')):
@@ -157,11 +152,7 @@ class Errors(StreamTest):
 
     def test_what_comes_later_is_an_error_of_the_stream_again_and_again(self):
         run = self.start_run(url='trama+tcp://127.0.0.1:0/roof')
-        line = run.stderr.readline().decode()
-        while 'trama+tcp://' not in line:
-            self.assertTrue(line)
-            line = run.stderr.readline().decode()
-        url = 'trama+tcp://' + line.split('trama+tcp://')[1].split('/')[0].split()[0]
+        url = self.url_of(run).removesuffix('/roof')
         self.url = url + '/cellar'
         subscriber = self.subscribe()
         for _ in range(2):
@@ -197,10 +188,14 @@ class Errors(StreamTest):
         cases = [({'publisher_key': roof}, 'go together'), ({'publisher_key': roof, 'secret_key': wrong}, 'not a key'),
                  ({'publisher_key': roof, 'secret_key': secret[:-1]}, 'not a key'),
                  ({'publisher_key': '#' * 40, 'secret_key': me}, 'not a key'),  # beyond 32 bits
-                 ({'publisher_key': roof, 'secret_key': self.folder / 'none'}, 'No such file')]
+                 ({'publisher_key': roof, 'secret_key': self.folder / 'none'}, 'No such file'),
+                 ({'publisher_key': me, 'secret_key': me}, 'this is the secret key .give the public one, .*me.curve.pub'),
+                 ({'publisher_key': wrong, 'secret_key': me}, 'may be a secret key: .*chmod a.r'),
+                 ({'publisher_key': roof, 'secret_key': roof}, 'this is a public key .give the secret one, .*me.curve.$')]
         for keys, text in cases:
             with self.assertRaisesRegex(trama.Error, text) as caught:
                 trama.subscribe(self.url, **keys)
+            self.assertTrue(caught.exception.hint or text == 'No such file')
             self.assertNotIn(secret[:10], str(caught.exception))
         for wrong in ({'silence': 'long'}, {'reconnect': 'no'}, {'ahead': 1.5}):  # whose texts show all arguments
             with self.assertRaises(TypeError) as caught:
@@ -209,120 +204,6 @@ class Errors(StreamTest):
         me.chmod(0o644)
         with self.assertRaisesRegex(trama.Error, 'others can use this key .chmod 600'):
             trama.subscribe(self.url, publisher_key=roof, secret_key=me)
-
-
-class Threads(StreamTest):
-    def test_two_subscribers_in_two_threads(self):
-        run = self.start_run()
-        got = {}
-        subscribers = {name: self.subscribe() for name in 'ab'}
-        self.wait_until(lambda: all(subscriber.connected for subscriber in subscribers.values()))
-
-        def follow(name):
-            got[name] = [streams.cells(window) for window in subscribers[name]]
-
-        threads = [threading.Thread(target=follow, args=[name], daemon=True) for name in 'ab']
-        for thread in threads:
-            thread.start()
-        self.send_windows(run, 12)
-        self.end(run)
-        for thread in threads:
-            thread.join(LONG_S)
-        expected = streams.cells_of_blobs(self.folder / 'out')
-        for name in 'ab':
-            self.assert_cells(got[name], expected)
-
-    def test_threads_share_a_subscriber(self):
-        folder = self.archives(windows=40)
-        subscriber = trama.subscribe(folder.as_uri(), start=trama.ALL, follow=False)
-        got = []
-        threads = [threading.Thread(target=lambda: got.extend(window.seq for window in subscriber), daemon=True) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(LONG_S)
-        self.assertEqual(sorted(got), [*range(40)])
-
-    def test_others_run_while_one_waits_and_close_wakes_it(self):
-        subscriber = self.subscribe()
-        ended = []
-
-        def wait():
-            try:
-                subscriber.next()
-            except ValueError as error:
-                ended.append(str(error))
-
-        thread = threading.Thread(target=wait, daemon=True)
-        thread.start()
-        for _ in range(1000):
-            sum(range(100))
-        self.assertTrue(thread.is_alive())
-        subscriber.close()
-        thread.join(LONG_S)
-        self.assertEqual(ended, ['the subscriber is closed'])
-
-    def test_signals_are_left_to_the_threads_of_the_program(self):
-        before = set(os.listdir('/proc/self/task'))
-        subscribers = [self.subscribe(), trama.subscribe(self.folder.as_uri())]
-        for task in set(os.listdir('/proc/self/task')) - before:
-            status = pathlib.Path(f'/proc/self/task/{task}/status').read_text()
-            blocked = int(next(line for line in status.splitlines() if line.startswith('SigBlk:')).split()[1], 16)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
-                self.assertTrue(blocked >> (number - 1) & 1, number)
-        self.assertGreaterEqual(len(set(os.listdir('/proc/self/task')) - before), len(subscribers))
-        self.assertEqual(signal.pthread_sigmask(signal.SIG_BLOCK, []), set())
-
-    def script(self, text, *arguments):
-        return subprocess.Popen([sys.executable, '-c', text, self.url, *arguments], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
-
-    def test_ctrl_c_ends_a_wait(self):
-        process = self.script('''
-import sys, trama
-with trama.subscribe(sys.argv[1]) as subscriber:
-    print("waiting", flush=True)
-    try:
-        subscriber.next()
-    except KeyboardInterrupt:
-        print("interrupted")
-''')
-        self.addCleanup(process.kill)
-        self.assertEqual(process.stdout.readline(), 'waiting\n')
-        time.sleep(0.3)  # so that it most likely waits by then; nothing depends on it
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=LONG_S)
-        self.assertEqual((process.returncode, stdout, stderr), (0, 'interrupted\n', ''))
-
-    def test_a_program_ends_though_a_thread_waits(self):
-        process = self.script('''
-import sys, threading, time, trama
-subscriber = trama.subscribe(sys.argv[1])
-threading.Thread(target=subscriber.next, daemon=True).start()
-time.sleep(0.3)
-''')
-        self.addCleanup(process.kill)
-        stdout, stderr = process.communicate(timeout=LONG_S)
-        self.assertEqual((process.returncode, stdout, stderr), (0, '', ''))
-
-    def test_a_child_process_leaves_the_subscriber_to_its_parent(self):
-        run = self.start_run()
-        subscriber = self.subscribe()
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                subscriber.next(0)
-            except trama.Error as error:
-                subscriber.close()
-                del subscriber
-                status = 0 if 'another process' in str(error) else 2
-            finally:
-                os._exit(status)
-        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
-        self.send_windows(run, 1)
-        self.assertEqual(subscriber.next(LONG_S).seq, 0)
-        self.end(run)
 
 
 if __name__ == '__main__':

@@ -1,62 +1,24 @@
-"""What the tests of the Python package share: publishers that are real runs, archives, and what GraphBLAS makes of blobs."""
+"""What the tests of the Python package share: the runs and publishers of the end-to-end tests, archives, and what GraphBLAS
+makes of blobs."""
 import pathlib
-import subprocess
 import time
 
+import streams
 import support
 import trama
-from support import TramaTest, ethernet, ipv4, pcap
 
 LONG_S = 120  # for what must come; a test that passes doesn't wait for it
 
 
-class StreamTest(TramaTest):
-    WINDOW = 1000
-
+class PackageTest(streams.StreamTest):
     def setUp(self):
         super().setUp()
-        self.url = f'trama+ipc://{self.folder / "socket"}'
+        self.url = self.ipc
 
     def start_run(self, publish='', url=None, compact=False):
         """A run that reads packets from standard input, archives and publishes."""
-        graph = self.write('g.toml', f'''
-[graph]
-window_packets = {self.WINDOW}
-links = ["pcap -> parse -> in_order -> stamp -> anonymize -> build -> serialize -> by_number -> {'' if compact else 'archive, '}publish"]
-[stages.pcap]
-files = ["-"]
-[stages.in_order]
-kind = "reorder"
-[stages.by_number]
-kind = "reorder"
-{'[stages.serialize]' if compact else '[stages.archive]'}
-{'encoding = "compact"' if compact else f'directory = "{self.folder / "out"}"'}
-[stages.publish]
-url = "{url or self.url}"
-sensor = "roof"
-{publish}
-'''.encode())
-        run = subprocess.Popen([support.TRAMA, 'run', graph, '--key', self.key_file()], cwd=self.folder,
-                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.addCleanup(run.communicate)
-        self.addCleanup(run.kill)
-        run.stdin.write(pcap([]))
-        run.stdin.flush()
-        self.sent = 0
-        return run
-
-    def send_windows(self, run, count):
-        for _ in range(count):
-            first_ns = support.T0 * 10**9 + self.sent * self.WINDOW * 1000
-            packets = [(ethernet(ipv4(0x0A000000 + (self.sent * 7 + i * i) % 500, 0xC0000200 + i % 9)), first_ns + i * 1000)
-                       for i in range(self.WINDOW)]
-            run.stdin.write(pcap(packets)[24:])
-            self.sent += 1
-        run.stdin.flush()
-
-    def end(self, run):
-        _, stderr = run.communicate(timeout=support.TIMEOUT_S)
-        self.assertEqual(run.returncode, 0, stderr)
+        kind = {'archive': None, 'encoding': 'compact'} if compact else {}
+        return super().start_run(publish, url=url or self.url, **kind)
 
     def subscribe(self, **options):
         """Ends with the test. From the first window on, unless said."""
