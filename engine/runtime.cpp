@@ -253,13 +253,17 @@ void Runtime::work(size_t worker) {
   pthread_setname_np(pthread_self(), ("worker " + std::to_string(worker)).substr(0, 15).c_str());
   std::atomic<uint64_t>& rounds = heartbeats_[worker].rounds;
   Look look = Look::none;
+  bool by_clock = false;  // woken by no other worker, but by a source's descriptor, which may be a clock, or by none
   for (int spins = 0; !all_finished();) {
     rounds.store(rounds.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (try_all(worker, core, look)) continue;
+    if (try_all(worker, core, look)) {
+      by_clock = false;
+      continue;
+    }
     if (look == Look::none) {
       doze_.search();
       look = Look::searching;
-      spins = 0;
+      spins = by_clock ? options_.spins : 0;  // a source that is only asked now and then has nothing: back to sleep
     }
     if (++spins <= options_.spins) {
       relax();
@@ -270,7 +274,9 @@ void Runtime::work(size_t worker) {
     look = Look::last;
     if (try_all(worker, core, look) || look == Look::none) continue;
     if (all_finished()) break;
+    const uint64_t wakes = doze_.wakes();
     doze_.wait(worker, options_.sleep_ms);
+    by_clock = doze_.wakes() == wakes;
     look = Look::none;
   }
   end_look(look);

@@ -110,7 +110,7 @@ class AfPacket final : public Stage<void, PacketBatch> {
 
   Step produce(Output<PacketBatch>& out) override {
     capture_->begin();
-    if (capture_->enough() || unfiltered()) return Step::end;
+    if (capture_->quota().used_up() || unfiltered()) return Step::end;
     if (const Step step = receive(out); step != Step::idle) return step;
     const int64_t now = now_ns();
     look_around(now);
@@ -119,7 +119,7 @@ class AfPacket final : public Stage<void, PacketBatch> {
 
   Step drain(Output<PacketBatch>& out) override {
     if (!shut_) shut();
-    if (!capture_->enough() && !unfiltered()) {
+    if (!capture_->quota().used_up() && !unfiltered()) {
       Step step;
       do step = receive(out);
       while (step == Step::done);
@@ -166,9 +166,10 @@ class AfPacket final : public Stage<void, PacketBatch> {
       const size_t ready = ring.ready();
       if (ready == 0) continue;
       if (!begin(out)) return Step::blocked;
-      const uint64_t wanted = capture_->reserve(std::min(ready, batch_->packets.size()));
+      const uint64_t wanted = capture_->quota().reserve(std::min(ready, batch_->packets.size()));
       if (wanted == 0) return Step::idle;
       const size_t count = ring.read(std::span(batch_->packets).first(wanted), batch_->lease);
+      capture_->quota().settle(wanted, count);
       take_note(input, count);
       push(count, out);
       turn_ = input + 1;
@@ -261,7 +262,7 @@ class AfPacket final : public Stage<void, PacketBatch> {
 
   // Packets that the kernel has counted but not shown after all this time count as lost in the ring.
   bool everything_read() {
-    if (capture_->enough()) return true;
+    if (capture_->quota().used_up()) return true;
     read_statistics();
     const bool gives_up = unfiltered() || now_ns() >= gives_up_ns_;
     bool all = true;

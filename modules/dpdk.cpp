@@ -9,8 +9,9 @@
 //
 // A source of PacketBatch. Packets lie in the card's buffers (mbufs) until their batch has been let go; nothing is
 // copied but headers that lie in two buffers. Card drops count as dropped by the NIC. A device without receive
-// interrupts is asked again and again, more rarely the longer nothing comes, `sleep_us` apart at most; 0 keeps one core
-// busy. A net_pcap device ends with its file; all others when the run is told to stop.
+// interrupts is asked again and again, more rarely the longer little comes, `sleep_us` apart at most, and so often that
+// its queues have room for 800,000 packets a second; 0 keeps one core busy. A net_pcap device ends with its file; all
+// others when the run is told to stop.
 //
 // What needs DPDK's libraries is in the plug-in trama-dpdk.so (modules/support/device_plugin.hpp). docs/dpdk.md tells
 // how machines are set up.
@@ -37,7 +38,7 @@ class Dpdk final {
     DpdkOptions device;
     Role role = Role::host;
     Keep keep = Keep::all;
-    uint64_t snap_bytes = 262144, sleep_us = 1000, packets = 0;
+    uint64_t snap_bytes = 262144, sleep_us = 5000, packets = 0;
     Place devices_place;
 
     void bind(ParameterBinder& binder) {
@@ -85,7 +86,7 @@ class Dpdk final {
       binder.choice("wait", device.wait,
                     {{"auto", Wait::automatic}, {"interrupt", Wait::interrupt}, {"poll", Wait::poll}},
                     "auto: by receive interrupts where the driver has them");
-      binder.integer("sleep_us", sleep_us, 0, 100'000, "longest sleep between two looks at an idle device; 0: none");
+      binder.integer("sleep_us", sleep_us, 0, 100'000, "longest sleep between two looks at a quiet device; 0: none");
     }
     // One text may hold several options, as on a command line.
     void split_words(ParameterBinder& binder) {

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "ebpf/kernel_filter_group.hpp"
+#include "ebpf/unfilled_maps.hpp"
 #include "modules/support/exclusion_input.hpp"
 #include "modules/support/filter_inputs.hpp"
 #include "modules/support/kept_capabilities.hpp"
+#include "modules/support/module_remarks.hpp"
 #include "modules/support/rules.hpp"
 #include "modules/support/run_report.hpp"
 
@@ -156,6 +158,13 @@ tl::expected<std::shared_ptr<KernelFilters>, Diagnostics> KernelFilters::attach(
   const auto report = services.get<RunReport>();
   if (judging) {
     for (std::string& line : group->describe()) report->say({Severity::note, {}, std::move(line), ""});
+    for (const auto& module : group->modules())
+      for (Diagnostic& remark : remarks_on({.object = module->object().name,
+                                .in_kernel = true,
+                                .meanings_said = module->meanings().declared,
+                                .unfilled = ebpf::unfilled_maps(*module),
+                                .place = parameters.objects_place}))
+        report->say(std::move(remark));
     follow_files(group, *contents, parameters, services);
   }
   return std::make_shared<AttachedFilters>(group, report, judging);

@@ -7,6 +7,7 @@
 //
 // A source of PacketBatch. Packets point into the batch's own block; payload is not copied. An input that can't be
 // read, or ends early, is said and reported, and the next one is read. A pipe whose writer stalls is waited for asleep.
+// When the run is told to stop, what was read by then, and what waits in a pipe, is still handed out.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -78,26 +79,19 @@ class Pcap final : public Stage<void, PacketBatch> {
 
   Step produce(Output<PacketBatch>& out) override {
     if (!batch_ && !(batch_ = out.begin())) return Step::blocked;
-    while (left_ > 0 && (reader_ || open_next())) {
-      size_t count = 0;
-      const size_t most = std::min<uint64_t>(batch_->packets.size(), left_);
-      const auto status = reader_->read(batch_->block, std::span(batch_->packets).first(most), count);
-      note_progress(count);
-      if (count > 0) {
-        push(count, out);
-        return Step::done;
-      }
-      if (status == CaptureReader::Status::wait) return Step::idle;
-      if (status == CaptureReader::Status::packets)
-        return Step::done;  // a long stretch without any: look up in between
-      end_input(reader_->report());
-    }
+    while (left_ > 0 && (reader_ || open_next()))
+      if (const auto step = read(out)) return *step;
     return Step::end;
   }
 
   // Also called when the engine was told to stop: whatever was not read to its end is reported as interrupted, unless
   // it had failed already, or is over because enough packets were read.
-  Step drain(Output<PacketBatch>&) override {
+  Step drain(Output<PacketBatch>& out) override {
+    if (reader_) reader_->stop_reading();
+    for (Step step = Step::done; reader_ && left_ > 0 && step == Step::done;) {
+      if (!batch_ && !(batch_ = out.begin())) return Step::blocked;
+      step = read(out).value_or(Step::end);
+    }
     const bool enough = left_ == 0;
     if (reader_) {
       InputReport report = reader_->report();
@@ -116,6 +110,20 @@ class Pcap final : public Stage<void, PacketBatch> {
   int wait_fd() const override { return reader_ ? reader_->wait_fd() : -1; }
 
  private:
+  // Nothing: the input at hand has ended.
+  std::optional<Step> read(Output<PacketBatch>& out) {
+    size_t count = 0;
+    const size_t most = std::min<uint64_t>(batch_->packets.size(), left_);
+    const auto status = reader_->read(batch_->block, std::span(batch_->packets).first(most), count);
+    note_progress(count);
+    if (count > 0) push(count, out);
+    // Without packets: after a long stretch without any, to look up in between.
+    if (count > 0 || status == CaptureReader::Status::packets) return Step::done;
+    if (status == CaptureReader::Status::wait) return Step::idle;
+    end_input(reader_->report());
+    return std::nullopt;
+  }
+
   bool open_next() {
     while (next_ < inputs_->paths.size()) {
       const std::string& path = inputs_->paths[next_++];

@@ -25,6 +25,7 @@
 #include <atomic>
 
 #include "ebpf/filter_module.hpp"
+#include "ebpf/unfilled_maps.hpp"
 #include "engine/registry.hpp"
 #include "modules/messages.hpp"
 #include "modules/support/exclusion_input.hpp"
@@ -32,6 +33,7 @@
 #include "modules/support/header_walk.hpp"
 #include "modules/support/header_walk_frame.hpp"
 #include "modules/support/module_lists.hpp"
+#include "modules/support/module_remarks.hpp"
 #include "modules/support/run_report.hpp"
 
 namespace trama {
@@ -131,6 +133,11 @@ class Xdp final : public Stage<PacketBatch, PacketBatch> {
     auto shared = std::make_shared<Shared>();
     shared->object = parameters.object;
     shared->report = context.services.get<RunReport>();
+    for (Diagnostic& remark : remarks_on({.object = parameters.object,
+                              .meanings_said = (*module)->meanings().declared || options.drop.has_value(),
+                              .unfilled = ebpf::unfilled_maps(**module),
+                              .place = parameters.object_place}))
+      shared->report->say(std::move(remark));
     shared->module = context.services.get<RulesInForce>()->add_module(std::make_shared<LoadedModule>(*module, options));
     if (parameters.lists.has_files())
       context.services.get<FilterInputs>()->add(shared->module,

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,10 +61,13 @@ ByteStream::Result ByteStream::read_descriptor(std::span<uint8_t> room) {
       const int ready = ::poll(&asked, 1, 0);
       if (ready == 0) return {State::wait, 0};
       if (ready < 0 && errno == EINTR) continue;
+      if (allowed_ == 0 && asked.revents == POLLHUP) return {State::end, 0};  // nobody can write, and all was read
     }
-    const ssize_t count = ::read(descriptor_.get(), room.data(), room.size());
+    if (allowed_ == 0) return {State::wait, 0};
+    const ssize_t count = ::read(descriptor_.get(), room.data(), std::min(room.size(), allowed_));
     if (count > 0) {
       raw_bytes_ += static_cast<uint64_t>(count);
+      if (allowed_ != kUnlimited) allowed_ -= static_cast<size_t>(count);
       return {State::bytes, static_cast<size_t>(count)};
     }
     if (count == 0) return {State::end, 0};
@@ -74,6 +78,13 @@ ByteStream::Result ByteStream::read_descriptor(std::span<uint8_t> room) {
                   "reading failed after " + std::to_string(raw_bytes_) + " bytes: " + error_text(error));
     }
   }
+}
+
+void ByteStream::stop_reading() {
+  if (allowed_ != kUnlimited) return;
+  int waiting = 0;
+  const bool known = may_wait_ && ::ioctl(descriptor_.get(), FIONREAD, &waiting) == 0 && waiting > 0;
+  allowed_ = known ? static_cast<size_t>(waiting) : 0;
 }
 
 // Collects first bytes until they tell how the content is compressed.

@@ -57,6 +57,9 @@ class ByteStream {
 
   // Reads into `room` (not empty) what is there, in one system call if nothing is compressed.
   Result read(std::span<uint8_t> room);
+  // From here on read() gives what was read so far and, of a pipe, what waits in it at this moment; then `wait` for
+  // good, unless that was all there will ever be. For whoever was told to stop.
+  void stop_reading();
   int fd() const { return descriptor_.get(); }
   uint64_t raw_bytes() const { return raw_bytes_; }  // read from the descriptor
   // `undecided` until enough bytes have come, and while the input is empty.
@@ -65,6 +68,8 @@ class ByteStream {
   const InputFailure& failure() const { return failure_; }
 
  private:
+  static constexpr size_t kUnlimited = SIZE_MAX;
+
   Result read_descriptor(std::span<uint8_t> room);
   Result decide();
   Result take_input(std::span<uint8_t> room);
@@ -73,7 +78,8 @@ class ByteStream {
   Result fail(InputStatus status, std::string text);
 
   InputDescriptor descriptor_;
-  bool may_wait_ = true;  // it is no regular file
+  bool may_wait_ = true;         // it is no regular file
+  size_t allowed_ = kUnlimited;  // bytes that may still be read from the descriptor
   uint64_t raw_bytes_ = 0;
   InputCompression compression_ = InputCompression::undecided;
   std::unique_ptr<Decompressor> decompressor_;

@@ -62,6 +62,9 @@ class CaptureReader {
 
   // Describes up to packets.size() (at least 1) packets in `block`.
   Status read(PacketBlock& block, std::span<Packet> packets, size_t& count);
+  // From here on read() shows what was read so far and, of a pipe, what waits in it; then it says `wait`, or `end`
+  // where there is nothing else.
+  void stop_reading() { stream_.stop_reading(); }
   int wait_fd() const { return stream_.fd(); }
   const InputReport& report() const { return report_; }
 

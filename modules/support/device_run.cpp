@@ -1,7 +1,5 @@
 #include "modules/support/device_run.hpp"
 
-#include <algorithm>
-
 namespace trama {
 
 DeviceRun::DeviceRun(OpenedDevices opened, std::shared_ptr<RunReport> report, std::shared_ptr<RulesInForce> rules,
@@ -10,7 +8,7 @@ DeviceRun::DeviceRun(OpenedDevices opened, std::shared_ptr<RunReport> report, st
       report_(std::move(report)),
       rules_(std::move(rules)),
       options_(std::move(options)),
-      left_(options_.packets == 0 ? UINT64_MAX >> 1 : options_.packets),
+      quota_(options_.packets),
       is_gone_(devices_.size()),
       received_(devices_.size()) {
   for (Diagnostic& remark : opened.remarks) report_->say(std::move(remark));
@@ -30,15 +28,6 @@ std::vector<ReceiveQueue*> DeviceRun::queues_of(size_t replica) const {
   std::vector<ReceiveQueue*> queues;
   visit_queues(replica, [&](size_t, ReceiveQueue& queue) { queues.push_back(&queue); });
   return queues;
-}
-
-uint64_t DeviceRun::reserve(uint64_t most) noexcept {
-  uint64_t left = left_.load(std::memory_order_relaxed);
-  uint64_t taken;
-  do {
-    taken = std::min(left, most);
-  } while (taken > 0 && !left_.compare_exchange_weak(left, left - taken, std::memory_order_relaxed));
-  return taken;
 }
 
 DeviceLosses DeviceRun::take_losses() noexcept {

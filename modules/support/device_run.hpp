@@ -10,6 +10,7 @@
 #include "modules/support/kernel_filters.hpp"
 #include "modules/support/lent_batches.hpp"
 #include "modules/support/packet_device.hpp"
+#include "modules/support/packet_quota.hpp"
 #include "modules/support/rules.hpp"
 #include "modules/support/run_report.hpp"
 
@@ -19,7 +20,7 @@ struct DeviceRunOptions {
   uint64_t packets = 0;  // stop after so many; 0: never
   uint32_t snap_bytes = UINT32_MAX;
   uint16_t link_type = 1;
-  int64_t longest_sleep_ns = 1'000'000;  // of a source whose devices can't wake it
+  int64_t longest_sleep_ns = 5'000'000;  // of a source whose devices can't wake it
   size_t replicas = 1;
   // What brings packets from the kernel to the devices, one interface each; taken off when the run ends. Null: nothing.
   std::shared_ptr<KernelFilters> filters = nullptr;
@@ -35,10 +36,8 @@ class DeviceRun {
   // Queue q of every device belongs to replica q modulo replicas.
   std::vector<ReceiveQueue*> queues_of(size_t replica) const;
 
-  // Data path; any thread. reserve() says how many packets may still be received, at most `most`; what was not received
-  // is given back.
-  uint64_t reserve(uint64_t most) noexcept;
-  void give_back(uint64_t packets) noexcept { left_.fetch_add(packets, std::memory_order_relaxed); }
+  // Data path; any thread.
+  PacketQuota& quota() noexcept { return quota_; }
   void received(uint64_t packets, uint64_t bytes) noexcept { report_->progress(bytes, packets); }
   uint32_t judges() const noexcept { return options_.filters ? options_.filters->judges() : 0; }
   RulesShare rules() const noexcept { return rules_->current(); }
@@ -66,7 +65,7 @@ class DeviceRun {
   std::shared_ptr<RunReport> report_;
   std::shared_ptr<RulesInForce> rules_;
   const DeviceRunOptions options_;
-  std::atomic<uint64_t> left_;
+  PacketQuota quota_;
   std::mutex handing_out_;
 
   std::atomic<size_t> gone_{0};

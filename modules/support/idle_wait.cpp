@@ -11,8 +11,6 @@
 namespace trama {
 namespace {
 
-constexpr int64_t kShortest = 50'000;  // ns; what it takes to fall asleep and wake up is a tenth of that
-
 bool watch(int epoll, int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
@@ -22,7 +20,7 @@ bool watch(int epoll, int fd) {
 
 }  // namespace
 
-IdleWait::IdleWait(std::span<const int> fds, int64_t longest_ns) : longest_ns_(longest_ns) {
+IdleWait::IdleWait(std::span<const int> fds, const Options& options) : options_(options) {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
   const bool watched = epoll_ >= 0 && timer_ >= 0 && watch(epoll_, timer_) &&
@@ -39,20 +37,18 @@ IdleWait::~IdleWait() {
   close(timer_);
 }
 
-int64_t IdleWait::pause_ns(int64_t silence_ns, int64_t longest_ns) {
-  return std::min(std::max(silence_ns / 8, kShortest), longest_ns);
-}
-
 // A timer that was set and has not gone off is left as it is: a worker looks around many times before it sleeps.
-void IdleWait::sleep(int64_t now_ns) {
+int64_t IdleWait::sleep(int64_t now_ns) {
   if (silent_since_ns_ == 0) silent_since_ns_ = now_ns;
-  if (now_ns < wakes_at_ns_) return;
-  const int64_t pause = std::max<int64_t>(pause_ns(now_ns - silent_since_ns_, longest_ns_), 1);
+  if (now_ns < wakes_at_ns_) return wakes_at_ns_;
+  const int64_t wanted = std::max((now_ns - silent_since_ns_) / 32, options_.shortest_ns);
+  const int64_t pause = std::max<int64_t>(std::min(wanted, options_.longest_ns), 1);
   wakes_at_ns_ = now_ns + pause;
   itimerspec time{};
   time.it_value.tv_sec = pause / 1'000'000'000;
   time.it_value.tv_nsec = pause % 1'000'000'000;
   timerfd_settime(timer_, 0, &time, nullptr);  // an old expiration is forgotten by this
+  return wakes_at_ns_;
 }
 
 }  // namespace trama

@@ -2,9 +2,11 @@
 //
 // A worker that finds nothing to do sleeps until the source's descriptor is readable (engine/doze.hpp). This one is
 // readable when one of the devices' own descriptors is, or a while later: the longer nothing has come, the longer the
-// while, but never more than an eighth of the silence so far, and never more than the longest one allowed. So a burst
-// after a short pause is met at once, and a link that is quiet for minutes costs a thousand looks a second or fewer.
+// while, but never more than a 32nd of the silence so far, and never more than the longest one allowed. So a burst
+// after a short pause is met at once. Few packets at a time don't end a silence: at that rate a queue has room for many
+// whiles of the longest, and a link with ten packets a second costs no more than one without any.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -12,23 +14,27 @@ namespace trama {
 
 class IdleWait {
  public:
-  // `fds`: the devices' own; they must stay open as long. `longest_ns` 0: never asleep, always readable.
-  // Throws std::system_error when the system gives no descriptor.
-  IdleWait(std::span<const int> fds, int64_t longest_ns);
+  struct Options {
+    int64_t shortest_ns = 50'000;    // what it takes to fall asleep and wake up is a tenth of that
+    int64_t longest_ns = 1'000'000;  // 0: never asleep, always readable
+    size_t few = 0;                  // packets that may be found after a while without its being too long
+  };
+  // `fds`: the devices' own; they must stay open as long. Throws std::system_error when the system gives no descriptor.
+  IdleWait(std::span<const int> fds, const Options& options);
   ~IdleWait();
   IdleWait(const IdleWait&) = delete;
   IdleWait& operator=(const IdleWait&) = delete;
 
   int fd() const { return epoll_; }
-  // Something has come.
-  void busy() { silent_since_ns_ = 0; }
-  // Nothing has come: fd() will be readable after a while. `now_ns` is CLOCK_MONOTONIC.
-  void sleep(int64_t now_ns);
-  // For how long, after so much silence.
-  static int64_t pause_ns(int64_t silence_ns, int64_t longest_ns);
+  // So many packets have come.
+  void busy(size_t packets) {
+    if (packets > options_.few) silent_since_ns_ = wakes_at_ns_ = 0;
+  }
+  // Nothing has come: fd() will be readable at the time that this returns. Times are CLOCK_MONOTONIC.
+  int64_t sleep(int64_t now_ns);
 
  private:
-  const int64_t longest_ns_;
+  const Options options_;
   int epoll_ = -1, timer_ = -1;
   int64_t silent_since_ns_ = 0;  // 0: not silent
   int64_t wakes_at_ns_ = 0;

@@ -50,10 +50,7 @@ Expected<std::shared_ptr<PacketCapture>> PacketCapture::open(const PacketCapture
 
 PacketCapture::PacketCapture(const PacketCaptureOptions& options, const std::vector<NetworkInterface>& interfaces,
                              std::shared_ptr<RunReport> report)
-    : losses_(indices_of(interfaces)),
-      report_(std::move(report)),
-      left_(options.packets == 0 ? UINT64_MAX : options.packets),
-      running_(options.replicas) {
+    : losses_(indices_of(interfaces)), report_(std::move(report)), quota_(options.packets), running_(options.replicas) {
   for (const NetworkInterface& interface : interfaces) inputs_.emplace_back(interface);
 }
 
@@ -84,16 +81,6 @@ void PacketCapture::begin() {
     if (!is_any(i) && !walks(link_type)) has_link_type(i, link_type);
     if (!facts.up) is_down(i);
   }
-}
-
-uint64_t PacketCapture::reserve(uint64_t most) noexcept {
-  uint64_t left = left_.load(std::memory_order_relaxed);
-  if (left == UINT64_MAX) return most;
-  uint64_t taken;
-  do {
-    taken = std::min(left, most);
-  } while (taken > 0 && !left_.compare_exchange_weak(left, left - taken, std::memory_order_relaxed));
-  return taken;
 }
 
 void PacketCapture::captured(size_t input, uint64_t packets, uint64_t bytes) noexcept {

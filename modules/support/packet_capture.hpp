@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "modules/support/network_losses.hpp"
+#include "modules/support/packet_quota.hpp"
 #include "modules/support/packet_socket_group.hpp"
 #include "modules/support/run_report.hpp"
 
@@ -35,9 +36,7 @@ class PacketCapture {
 
   // --- while it runs; any replica.
   void begin();  // lets packets in, for all replicas; the first call does it
-  // How many packets may still be captured, at most `most`; they are then taken to be.
-  uint64_t reserve(uint64_t most) noexcept;
-  bool enough() const noexcept { return left_.load(std::memory_order_relaxed) == 0; }
+  PacketQuota& quota() noexcept { return quota_; }
   void captured(size_t input, uint64_t packets, uint64_t bytes) noexcept;
   uint64_t take_interface_losses() noexcept { return losses_.take(); }
   // Each is said once an interface.
@@ -70,7 +69,7 @@ class PacketCapture {
   PacketSockets sockets_;
   NetworkLosses losses_;
   std::shared_ptr<RunReport> report_;
-  std::atomic<uint64_t> left_;
+  PacketQuota quota_;
   std::atomic<size_t> running_;
   std::atomic<bool> begun_{false};
   std::mutex handing_out_;

@@ -6,6 +6,7 @@
 
 #include "engine/diagnostic.hpp"
 #include "libclient/formats/envelope.hpp"
+#include "modules/support/outlet_report.hpp"
 
 namespace trama {
 
@@ -22,6 +23,9 @@ class WindowOutlet {
   virtual void serve(int wake_fd) = 0;
   // No more windows come: what is left goes out, for as long as that.
   virtual void finish(int linger_ms) = 0;
+  // Where it goes, for people.
+  virtual std::string url() const = 0;
+  virtual OutletCounts counts() const = 0;
   // What became of it all, if anything did.
   virtual std::optional<Diagnostic> account() const = 0;
 };

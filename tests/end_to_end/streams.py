@@ -19,9 +19,9 @@ class StreamTest(TramaTest):
     def ipc(self):
         return f'trama+ipc://{self.folder / "socket"}'
 
-    def graph(self, publish='', archive='', url=None, more=None):
+    def graph(self, publish='', archive='', url=None, more=None, encoding='blob'):
         """A graph file: it archives (parameters; None: not at all) and publishes. `more`: {name: parameters} of further
-        stages that publish."""
+        stages that publish. Archives take blobs."""
         more = more or {}
         tables = ''.join(f'[stages.{name}]\nkind = "publish"\n{parameters}\n' for name, parameters in more.items())
         if archive is not None:
@@ -37,6 +37,8 @@ files = ["-"]
 kind = "reorder"
 [stages.by_number]
 kind = "reorder"
+[stages.serialize]
+encoding = "{encoding}"
 [stages.publish]
 url = "{url or self.ipc}"
 sensor = "roof"

@@ -10,14 +10,11 @@ import time
 import unittest
 
 import support
+from live import numbered
 from network import Network
 from support import LONG, TRAMA, TramaTest, ethernet, ipv4, mixed_packets, pcap
 
 PLUGIN = pathlib.Path(TRAMA).parent / 'trama-af_xdp.so'
-
-
-def numbered(count, first=0):
-    return [ethernet(ipv4(first + i, 0xC0A80001)) for i in range(count)]
 
 
 @unittest.skipUnless(PLUGIN.exists(), 'built without libxdp')

@@ -1,6 +1,8 @@
 """However a run ends, what was received is counted, and what was whole stays readable."""
 import contextlib
+import gzip
 import json
+import lzma
 import os
 import pathlib
 import signal
@@ -40,6 +42,38 @@ class LastWindow(TramaTest):
             summary = json.loads(stdout)
             self.assertEqual([i['status'] for i in summary['inputs']], ['interrupted'])
             self.assertEqual(self.windows(out), [(1000, 'full'), (1000, 'full'), (500, 'end')])
+
+    def test_told_to_stop_right_behind_a_writer(self):
+        """What was written into a pipe before the signal is counted, whether it was read by then or not; what was
+        written of a packet in part is not."""
+        pack = {'plain': lambda data: data, 'gzip': gzip.compress, 'xz': lzma.compress}
+        for name, packed in ((n, p(pcap(self.PACKETS[:1000]))) for n, p in pack.items()):
+            for cut in (0, 20):
+                with self.subTest(name=name, cut=cut):
+                    fifo = self.folder / f'{name}-{cut}'
+                    os.mkfifo(fifo)
+                    run = subprocess.Popen([support.TRAMA, 'run', '-r', fifo, '-w', self.folder / f'out-{name}-{cut}',
+                                            '--no-anonymize', '--summary', '-', '--window-packets', '300'],
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    self.addCleanup(run.kill)
+                    writer = open(fifo, 'wb', buffering=0)  # waits for the run to open it; then it is under way
+                    writer.write(packed[:100])
+                    self.wait_until_read(writer)
+                    run.send_signal(signal.SIGSTOP)
+                    writer.write(packed[100:len(packed) - cut])
+                    run.send_signal(signal.SIGTERM)
+                    run.send_signal(signal.SIGCONT)  # the rest and the signal are there when it looks
+                    stdout, stderr = run.communicate(timeout=60)  # the writer is still there
+                    writer.close()
+                    self.assertEqual(run.returncode, 3, stderr)
+                    summary = json.loads(stdout)
+                    self.assertEqual([i['status'] for i in summary['inputs']], ['interrupted'])
+                    counted = summary['packets']['counted']
+                    if cut == 0:
+                        self.assertEqual(counted, 1000)
+                    elif name == 'plain':
+                        self.assertEqual(counted, 999)
+                    self.assertEqual(counted, sum(packets for packets, _ in self.windows(self.folder / f'out-{name}-{cut}')))
 
     def wait_for_windows(self, out, count):
         for _ in range(600):

@@ -1,5 +1,5 @@
 // The stage on a loopback interface in a network namespace of the test's own. What needs a second interface, or a whole
-// run, is in tests/end_to_end/test_live.py.
+// run, is in tests/end_to_end/test_live.py and test_live_accounts.py.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

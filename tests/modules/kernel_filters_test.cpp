@@ -130,6 +130,19 @@ TEST_F(KernelFiltersOnATap, RemoveWhatFilesAndParametersSay) {
   EXPECT_FALSE((*filters)->lost());
 }
 
+// As inside the engine (xdp_remarks_test.cpp).
+TEST_F(KernelFiltersOnATap, WhatIsHardlyMeantIsSaidBeforeTheyJudge) {
+  const std::string sample = std::string(TRAMA_FILTERS) + "/sample.bpf.o";
+  const auto filters = KernelFilters::attach({"tap0"}, tap({{"kernel_filters", list({sample})}}), services_);
+  ASSERT_TRUE(filters) << filters.error()[0].text;
+  const std::vector<Diagnostic> said = report_->take_messages();
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(said[1].severity, Severity::warning);
+  EXPECT_THAT(said[1].text, HasSubstr("sample.bpf.o judges by its map one_in, and nothing is in it"));
+  EXPECT_THAT(said[1].hint, HasSubstr("kernel_maps = [\"one_in: KEY = VALUE\"]"));
+  EXPECT_EQ(said[1].place, (Place{"graph.toml", 5}));
+}
+
 TEST_F(KernelFiltersOnATap, FollowTheirFiles) {
   const test::ScratchFolder folder;
   const std::string file = folder / "private.txt";

@@ -5,6 +5,7 @@
 #include "modules/messages.hpp"
 #include "modules/support/run_report.hpp"
 #include "tests/support/capture_builder.hpp"
+#include "tests/support/compress.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/stage_harness.hpp"
 
@@ -22,9 +23,9 @@ class Pcap : public ::testing::Test {
     test::write_file(path, bytes);
     return path;
   }
-  static size_t packets_of(StageHarness<void, PacketBatch>& harness) {
+  static size_t packets_of(StageHarness<void, PacketBatch>& harness, uint64_t first_seq = 0) {
     size_t packets = 0;
-    for (uint64_t seq = 0; PacketBatch* batch = harness.next(); ++seq) {
+    for (uint64_t seq = first_seq; PacketBatch* batch = harness.next(); ++seq) {
       EXPECT_EQ(batch->seq, seq);
       EXPECT_GT(batch->count, 0u);
       packets += batch->count;
@@ -89,6 +90,53 @@ TEST_F(Pcap, WhatIsLeftWhenToldToStopIsInterrupted) {
   EXPECT_EQ(inputs[0].status, InputStatus::interrupted);
   EXPECT_EQ(inputs[0].packets, 1u);
   EXPECT_EQ(inputs[1].status, InputStatus::interrupted);
+}
+
+// What was read ahead, and what waited in the pipe: the writer had written it.
+TEST_F(Pcap, WhatAWriterHasWrittenIsCountedWhenToldToStop) {
+  constexpr size_t kPackets = 700;  // 56,000 bytes: they fit into a pipe
+  test::PcapBuilder builder;
+  for (size_t i = 0; i < kPackets; ++i) builder.packet(raw_ipv4_packet(1, static_cast<uint32_t>(i * i)), 0);
+  std::vector<InputCompression> ways(std::begin(test::kCompressions), std::end(test::kCompressions));
+  ways.push_back(InputCompression::none);
+  for (const InputCompression way : ways) {
+    SCOPED_TRACE(std::string(to_string(way)));
+    const std::string fifo = folder_ / ("fifo_" + std::string(to_string(way)));
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    const int writer = open(fifo.c_str(), O_RDWR | O_CLOEXEC);  // it stays open
+    const PacketBytes bytes = way == InputCompression::none ? builder.bytes() : test::compress(way, builder.bytes());
+    ASSERT_EQ(write(writer, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    StageHarness<void, PacketBatch> harness("pcap", files({fifo}), {.credits = 1});
+    const PacketBatch* const first = harness.next();
+    ASSERT_NE(first, nullptr);
+    size_t packets = first->count;
+    harness.finish();
+    packets += packets_of(harness, 1);
+    EXPECT_EQ(packets, kPackets);
+    const auto inputs = harness.services().get<RunReport>()->inputs();
+    ASSERT_EQ(inputs.size(), 1u);
+    EXPECT_EQ(inputs[0].status, InputStatus::interrupted);
+    EXPECT_EQ(inputs[0].packets, kPackets);
+    EXPECT_EQ(inputs[0].bytes, bytes.size());
+    close(writer);
+  }
+}
+
+TEST_F(Pcap, AWriterThatHasGoneIsTheEndOfItsInput) {
+  const std::string fifo = folder_ / "fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const int reader = open(fifo.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int writer = open(fifo.c_str(), O_WRONLY | O_CLOEXEC);
+  const PacketBytes bytes = test::PcapBuilder().packet(raw_ipv4_packet(1, 2), 0).bytes();
+  ASSERT_EQ(write(writer, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  StageHarness<void, PacketBatch> harness("pcap", files({fifo}));
+  ASSERT_NE(harness.next(), nullptr);
+  close(writer);
+  harness.finish();
+  const auto inputs = harness.services().get<RunReport>()->inputs();
+  ASSERT_EQ(inputs.size(), 1u);
+  EXPECT_EQ(inputs[0].status, InputStatus::ok);
+  close(reader);
 }
 
 TEST_F(Pcap, NeedsAnInput) {

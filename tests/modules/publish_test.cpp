@@ -169,6 +169,12 @@ TEST_F(Publish, ASlowSubscriberLosesItsOwnWindowsOnly) {
   reader.join();
   EXPECT_EQ(taken + missed, kWindows);
   EXPECT_EQ(missed, kWindows - 3 - 4);  // what it had room for, and what the publisher had kept
+  const auto outlets = harness.services().get<RunReport>()->outlets();
+  ASSERT_EQ(outlets.size(), 1u);
+  EXPECT_EQ(outlets[0].url, url);
+  EXPECT_EQ(outlets[0].counts.subscribed, 2u);
+  EXPECT_EQ(outlets[0].counts.sent, kWindows + 3 + 4);
+  EXPECT_EQ(outlets[0].counts.lost, missed);
 }
 
 TEST_F(Publish, NobodyIsWaitedForWithoutSubscribers) {
@@ -221,7 +227,10 @@ TEST_F(Publish, ASocketThatWasLeftBehindIsTakenOver) {
 }
 
 TEST_F(Publish, RefusesWhatCanNotBe) {
-  const std::pair<std::string, const char*> cases[] = {
+  const struct {
+    std::string parameters;
+    const char *what, *hint = "";
+  } cases[] = {
       {"", "no URL"},
       {"url = \"http://127.0.0.1:1\"", "not the URL"},
       {"url = \"file:///tmp\"", "archive"},
@@ -229,7 +238,8 @@ TEST_F(Publish, RefusesWhatCanNotBe) {
       {"url = \"trama+tcp://0.0.0.0:0/x\"\nserver_key_file = \"k\"", "go together"},
       {"url = \"trama+tcp://127.0.0.1:0\"\nserver_key_file = \"/nonexistent\"\nclients_file = \"/nonexistent\"",
        "/nonexistent"},
-      {"url = \"trama+ipc:///nonexistent/folder/socket\"", "can't publish"},
+      {"url = \"trama+ipc:///nonexistent/folder/socket\"", "can't publish", "mkdir -p /nonexistent/folder"},
+      {"url = \"trama+tcp://192.0.2.1:0/x\"\ninsecure = true", "can't publish", "no interface of this machine"},
       {"url = \"trama+ipc://x\"\nqueue = 0", "queue"},
       {"url = \"trama+ipc://x\"\nlogin_file = \"x\"", "login_file belongs to nats"},
       {"url = \"nats://192.0.2.1/trama.roof\"", "not encrypted"},
@@ -237,11 +247,12 @@ TEST_F(Publish, RefusesWhatCanNotBe) {
       {"url = \"nats://127.0.0.1/trama.roof\"\nreplay = true", "not for a NATS server"},
       {"url = \"nats+tls://192.0.2.1/trama.roof\"\nca_file = \"/nonexistent\"", "/nonexistent"},
   };
-  for (const auto& [parameters, what] : cases) {
+  for (const auto& [parameters, what, hint] : cases) {
     SCOPED_TRACE(parameters);
     const Diagnostics wrong = Harness("publish", parameters).start();
     ASSERT_FALSE(wrong.empty());
     EXPECT_THAT(wrong[0].text, HasSubstr(what));
+    EXPECT_THAT(wrong[0].hint, HasSubstr(hint));
   }
   Harness open("publish", "url = \"trama+tcp://0.0.0.0:0/x\"\ninsecure = true");
   EXPECT_TRUE(open.start().empty());

@@ -136,7 +136,7 @@ TEST(Xdp, ReadsMapContentsFromFilesAgain) {
   const auto wrong = inputs->read_again(*rules->current());
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().at(0).place.line, 2);
-  EXPECT_THAT(wrong.error().at(0).text, HasSubstr("map ports"));
+  EXPECT_THAT(wrong.error().at(0).text, HasSubstr("map ports: the key names a port of any protocol"));
   EXPECT_EQ(judged(harness, one), Verdicts{Verdict::filtered});
 }
 
@@ -185,7 +185,7 @@ TEST(Xdp, OtherLinksAreShownAsEthernetOrExcluded) {
 TEST(Xdp, FaultsAreSaidOnceWithTheirPlace) {
   auto report = std::make_shared<RunReport>();
   {
-    Harness harness("xdp", of_tests("never_ends"));
+    Harness harness("xdp", of_tests("never_ends") + "drop = \"excluded\"");
     harness.services().add(report);
     EXPECT_EQ(judged(harness, {{ethernet_ipv4_packet(kInside, 1)}, {ethernet_ipv4_packet(kInside, 2)}}),
               Verdicts(2, Verdict::excluded_fault));

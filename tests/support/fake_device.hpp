@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,10 +39,12 @@ class FakeQueue final : public ReceiveQueue {
   size_t waits_at_most = 16;  // depth()
   bool over = false;          // ended() when nothing waits
   int descriptor = -1;
+  std::function<void()> while_receiving;  // called at the beginning of each receive()
   size_t armed = 0;
   size_t arrive_when_armed = 0;  // frames that come between the last look and arm()
 
   size_t receive(std::span<LentFrame> frames, JoinSpace&) noexcept override {
+    if (while_receiving) while_receiving();
     const std::lock_guard lock(mutex_);
     size_t count = 0;
     for (; count < frames.size() && !waiting_.empty() && lent_.size() < most_lent; ++count) {

@@ -279,6 +279,40 @@ class Counting final : public Stage<PacketBatch, Nothing> {
   std::shared_ptr<Sum> sum_;
 };
 
+// One replica has reserved all packets that are still wanted, and few of them come, while the other one looks: it must
+// not take that for the end.
+TEST(DeviceSourceThreads, AsManyPacketsAsAskedForWhoeverHasThem) {
+  GraphFixture graph;
+  auto setup = graph.services().get<FakeSetup>();
+  setup->devices.push_back(std::make_unique<FakeDevice>("fake", 2));
+  setup->options.packets = 8;
+  FakeQueue &few = setup->devices[0]->queue(0), &many = setup->devices[0]->queue(1);
+  for (int i = 0; i < 3; ++i) few.arrive(ethernet_ipv4_packet(1, 2));
+  std::atomic<bool> first{true};
+  few.while_receiving = [&] {
+    if (first.exchange(false)) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  graph.add<FakeSource>("source", {.replicas = 2});
+  graph.add<Counting>("sink", {.from = "source"});
+  auto runtime = graph.make({.workers = 2, .batch_credits = 8, .sizes = {.batch_items = 8}});
+  std::atomic<bool> ended{false};
+  std::thread engine([&] {
+    ASSERT_TRUE(runtime->run().has_value());
+    ended = true;
+  });
+  const auto sum = graph.services().get<Sum>();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (sum->packets < 3) std::this_thread::yield();
+  for (int i = 0; i < 100; ++i) many.arrive(ethernet_ipv4_packet(3, 4));
+  while (!ended && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  EXPECT_TRUE(ended) << "five packets are still wanted, and nobody takes them";
+  runtime->stop_sources();
+  engine.join();
+  EXPECT_EQ(sum->packets, 8u);
+  EXPECT_EQ(many.waiting(), 95u);
+  runtime.reset();
+}
+
 // Several replicas, devices and workers, while frames arrive and until the run is stopped: none is lost, none twice.
 TEST(DeviceSourceThreads, EveryFrameArrivesOnce) {
   for (uint64_t run = 0; run < runs(4, 100); ++run) {

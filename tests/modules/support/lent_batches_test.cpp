@@ -110,12 +110,42 @@ TEST(LentBatches, EveryFrameIsLentOnceAndComesBackOnce) {
   }
 }
 
+constexpr int64_t kMicro = 1000, kMilli = 1'000'000, kSecond = 1'000'000'000;
+
 TEST(IdleWait, SleepsLongerTheLongerNothingComes) {
-  constexpr int64_t kMicro = 1000, kLongest = 1'000'000;
-  EXPECT_EQ(IdleWait::pause_ns(0, kLongest), 50 * kMicro);
-  EXPECT_EQ(IdleWait::pause_ns(800 * kMicro, kLongest), 100 * kMicro);
-  EXPECT_EQ(IdleWait::pause_ns(1'000'000 * kMicro, kLongest), kLongest);
-  EXPECT_EQ(IdleWait::pause_ns(1'000'000 * kMicro, 0), 0);
+  IdleWait wait({}, {.longest_ns = 2 * kMilli});
+  int64_t now = kSecond;
+  EXPECT_EQ(wait.sleep(now), now + 50 * kMicro);
+  EXPECT_EQ(wait.sleep(now + 1), now + 50 * kMicro) << "a second look before it sleeps";
+  EXPECT_EQ(wait.sleep(now + 3200 * kMicro), now + 3300 * kMicro);
+  EXPECT_EQ(wait.sleep(now + kSecond), now + kSecond + 2 * kMilli);
+  wait.busy(1);
+  now += 2 * kSecond;
+  EXPECT_EQ(wait.sleep(now), now + 50 * kMicro);
+  IdleWait never({}, {.longest_ns = 0});
+  EXPECT_EQ(never.sleep(kSecond), kSecond + 1);
+}
+
+// How often a source wakes up in a second, a second after the link has gone quiet.
+size_t wakes_a_second(IdleWait& wait, size_t packets, int64_t every_ns) {
+  size_t wakes = 0;
+  int64_t next_packets = kSecond;
+  for (int64_t now = kSecond; now < 3 * kSecond; now = wait.sleep(now)) {
+    wakes += now >= 2 * kSecond;
+    if (now < next_packets) continue;
+    wait.busy(packets);
+    next_packets += every_ns;
+  }
+  return wakes;
+}
+
+TEST(IdleWait, FewPacketsCostNoMoreThanNone) {
+  IdleWait quiet({}, {.longest_ns = 2 * kMilli, .few = 64});
+  EXPECT_LE(wakes_a_second(quiet, 1, kSecond / 10), 501u);  // 2 ms apart
+  IdleWait busier({}, {.longest_ns = 2 * kMilli, .few = 64});
+  EXPECT_LE(wakes_a_second(busier, 20, 2 * kMilli), 501u);
+  IdleWait bursts({}, {.longest_ns = 2 * kMilli, .few = 64});
+  EXPECT_GT(wakes_a_second(bursts, 65, kSecond / 10), 600u);
 }
 
 bool readable(int fd, int timeout_ms) {
@@ -124,14 +154,14 @@ bool readable(int fd, int timeout_ms) {
 }
 
 TEST(IdleWait, EndsByTheClockAndByADescriptor) {
-  IdleWait by_clock({}, 1000);
+  IdleWait by_clock({}, {.longest_ns = 1000});
   by_clock.sleep(1);
   EXPECT_TRUE(readable(by_clock.fd(), -1));
 
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const int fds[] = {ends[0]};
-  IdleWait by_descriptor(fds, int64_t{3600} * 1'000'000'000);
+  IdleWait by_descriptor(fds, {.longest_ns = 3600 * kSecond});
   EXPECT_FALSE(readable(by_descriptor.fd(), 0));
   ASSERT_EQ(write(ends[1], "x", 1), 1);
   EXPECT_TRUE(readable(by_descriptor.fd(), -1));
