@@ -51,7 +51,7 @@ ctest_preset() {
   shift
   log=$(mktemp)
   local status=0
-  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" "$@" >"$log" 2>&1 || status=$?
+  ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(($(nproc) + 1))" "$@" >"$log" 2>&1 || status=$?
   local ok bad skip
   ok=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.* Passed ' "$log")
   skip=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#[0-9]+:.*\*\*\*Skipped ' "$log")
@@ -84,7 +84,7 @@ build release && ctest_preset release && check_captures release
 [ -z "$TRAMA_LONG" ] || [ -z "$TRAMA_ARM64" ] || { build arm64 && TRAMA_LONG= ctest_preset arm64; }
 [ -z "$TRAMA_LONG" ] || check "every broken engine is noticed" python3 tests/engine/mutants.py
 build asan && ctest_preset asan && check_captures asan
-build tsan engine_tests modules_tests ebpf_tests && ctest_preset tsan -L threads
+build tsan {engine,ebpf_thread,modules_thread}_tests && ctest_preset tsan -L threads
 build fuzz {blob,capture_reader,compact,control_protocol,envelope,filter_object,filter_program,header_walk}_fuzz && check "fuzz, short" scripts/fuzz.sh --short
 
 echo
