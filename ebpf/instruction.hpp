@@ -36,6 +36,23 @@ constexpr bool is_helper_call(const bpf_insn& instruction) { return is_call(inst
 constexpr bool is_jump(const bpf_insn& instruction) {
   return is_jump_class(instruction) && operation_of(instruction) != BPF_CALL && operation_of(instruction) != BPF_EXIT;
 }
+// Of a jump's condition what is true where it isn't; 0 for BPF_JSET, which has none.
+constexpr uint8_t opposite_of(uint8_t condition) {
+  switch (condition) {
+    case BPF_JEQ: return BPF_JNE;
+    case BPF_JNE: return BPF_JEQ;
+    case BPF_JGT: return BPF_JLE;
+    case BPF_JLE: return BPF_JGT;
+    case BPF_JGE: return BPF_JLT;
+    case BPF_JLT: return BPF_JGE;
+    case BPF_JSGT: return BPF_JSLE;
+    case BPF_JSLE: return BPF_JSGT;
+    case BPF_JSGE: return BPF_JSLT;
+    case BPF_JSLT: return BPF_JSGE;
+    default: return 0;
+  }
+}
+
 constexpr bool is_plain_jump(const bpf_insn& instruction) { return instruction.code == (BPF_JMP | BPF_JA); }
 constexpr bool is_atomic(const bpf_insn& instruction) {
   return class_of(instruction) == BPF_STX && mode_of(instruction) == BPF_ATOMIC;

@@ -14,23 +14,6 @@ JitOperand operand_of(const bpf_insn& instruction) {
                                      : JitOperand::of_immediate(instruction.imm);
 }
 
-// Of a condition; BPF_JSET has none, which is 0.
-uint8_t opposite_of(uint8_t condition) {
-  switch (condition) {
-    case BPF_JEQ: return BPF_JNE;
-    case BPF_JNE: return BPF_JEQ;
-    case BPF_JGT: return BPF_JLE;
-    case BPF_JLE: return BPF_JGT;
-    case BPF_JGE: return BPF_JLT;
-    case BPF_JLT: return BPF_JGE;
-    case BPF_JSGT: return BPF_JSLE;
-    case BPF_JSLE: return BPF_JSGT;
-    case BPF_JSGE: return BPF_JSLT;
-    case BPF_JSLT: return BPF_JSGE;
-    default: return 0;
-  }
-}
-
 }  // namespace
 
 JitTranslator::JitTranslator(const Object& object, const Analysis& analysis, const Maps& maps, JitTarget& target)

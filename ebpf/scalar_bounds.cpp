@@ -71,18 +71,6 @@ Register bound_of(const bpf_insn& instruction, const Register& a, const Register
 
 namespace {
 
-uint8_t negated(uint8_t condition) {
-  switch (condition) {
-    case BPF_JEQ: return BPF_JNE;
-    case BPF_JNE: return BPF_JEQ;
-    case BPF_JGT: return BPF_JLE;
-    case BPF_JLE: return BPF_JGT;
-    case BPF_JGE: return BPF_JLT;
-    case BPF_JLT: return BPF_JGE;
-    default: return BPF_JSET;  // says nothing
-  }
-}
-
 // A signed comparison of numbers that can't be negative is one without sign.
 uint8_t without_sign(uint8_t condition, bool both_positive) {
   switch (condition) {
@@ -118,7 +106,7 @@ void learn_bounds(const bpf_insn& instruction, bool holds, Register& a, Register
   const unsigned sign = half ? 31 : 63;
   const bool both_positive = (a.most >> sign) == 0 && (b.most >> sign) == 0;
   uint8_t condition = without_sign(operation_of(instruction), both_positive);
-  if (!holds) condition = negated(condition);
+  if (!holds) condition = opposite_of(condition);
   switch (condition) {
     case BPF_JEQ:
       if (b.exact)
