@@ -162,7 +162,8 @@ Register Dataflow::loaded(const bpf_insn& instruction, const State& state, const
     case Base::event:
     case Base::event_or_null: return Register::scalar(most, access.base.origins);
     case Base::outer_stack: break;
-    default: return access.bytes == 8 ? Register::unknown(own_maps_) : Register::scalar(most, own_maps_);
+    // It may be a field of the context, which is an address although 4 bytes are asked for.
+    default: return access.bytes >= 4 ? Register::unknown(own_maps_) : Register::scalar(most, own_maps_);
   }
   return access.bytes == 8 ? Register::unknown() : Register::scalar(most);
 }
@@ -225,6 +226,7 @@ void Dataflow::stored_on_stack(State& state, const Access& access, const Registe
 void Dataflow::stored(State& state, const Access& access, const Register& value) {
   switch (access.base.base) {
     case Base::stack: stored_on_stack(state, access, value); break;
+    case Base::outer_stack:  // frames lie side by side: it reaches into this one
     case Base::unknown: state.forget_slot_contents(); break;
     default: break;
   }

@@ -100,6 +100,8 @@ struct Execution {
   alignas(64) uint8_t event_memory[kEventBytes] = {};
   alignas(64) uint8_t stack[kMaxFrames * kFrameBytes] = {};  // frame i is stack[i * kFrameBytes ...], r10 its end
 
+  static constexpr uint8_t kNothing[1] = {0};
+
   // Before each packet.
   void show(const PacketView& packet) noexcept {
     show_next(packet.data, packet.bytes, packet.time_ns);
@@ -111,7 +113,8 @@ struct Execution {
   void clear_stack() noexcept { std::memset(stack, 0, sizeof stack); }
   // One that came where the last one came, without headroom, for a program that needs no clear stack.
   void show_next(const uint8_t* first, uint32_t bytes, uint64_t time) noexcept {
-    data = data_meta = lowest_data = reinterpret_cast<uint64_t>(first);
+    // Machine code subtracts from the end, which must not wrap: nothing lies somewhere, too.
+    data = data_meta = lowest_data = reinterpret_cast<uint64_t>(first != nullptr ? first : kNothing);
     data_end = data + bytes;
     time_ns = time;
     steps_left = step_limit;

@@ -193,9 +193,8 @@ std::vector<uint32_t> step_costs(const std::vector<bpf_insn>& code) {
     return (next == entries.end() ? static_cast<uint32_t>(code.size()) : *next) - entry;
   };
   for (uint32_t at = 0; at < code.size(); ++at) {
-    if (code[at].code == kWideLoad) {
-      ++at;
-    } else if (is_jump(code[at]) && code[at].off < 0) {
+    // Second halves of wide loads too: if nobody has looked, they may be anything.
+    if (is_jump(code[at]) && code[at].off < 0) {
       costs[at] = static_cast<uint32_t>(-int32_t{code[at].off});
     } else if (is_function_call(code[at])) {
       const int64_t target = target_of(code[at], at);

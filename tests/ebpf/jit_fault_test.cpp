@@ -38,6 +38,37 @@ std::vector<FaultCase> fault_cases() {
            .alu(BPF_ADD, 3, 2)
            .load(BPF_DW, 0, 3, 3584)
            .exit()},
+      {"a spilled pointer that was overwritten through the caller's stack", Fault::bad_access,
+       Assembler()
+           .mov(1, 10)
+           .call("f")
+           .exit()
+           .label("f")
+           .map_value(7, kConstants, 0)
+           .store(BPF_DW, 10, -8, 7)
+           .wide(8, 1)
+           .store(BPF_DW, 1, 504, 8)  // the callee's r10 - 8
+           .load(BPF_DW, 9, 10, -8)
+           .load(BPF_DW, 0, 9, 0)
+           .exit()},
+      {"an offset made of a field of the context that nobody knew for one", Fault::bad_access,
+       Assembler()
+           .wide(2, kContextTag)
+           .store(BPF_DW, 10, -8, 2)
+           .mov(1, 10)
+           .call("f")
+           .exit()
+           .label("f")
+           .load(BPF_DW, 2, 1, -8)
+           .load(BPF_W, 3, 2, 0)
+           .alu_imm(BPF_RSH, 3, 32)
+           .mov(4, 3)
+           .alu(BPF_DIV, 3, 4)
+           .alu_imm(BPF_MUL, 3, 1 << 30)
+           .map_value(7, kConstants, 0)
+           .alu(BPF_ADD, 7, 3)
+           .load(BPF_DW, 0, 7, 0)
+           .exit()},
       {"an endless loop", Fault::step_limit, Assembler().label("again").mov_imm(0, 0).jump("again").exit()},
       {"an endless loop that is conditional", Fault::step_limit,
        Assembler().mov_imm(0, 0).label("again").jump_imm(BPF_JEQ, 0, 0, "again").exit()},
