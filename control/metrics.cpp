@@ -109,10 +109,12 @@ void add_streams(const EngineStatus& status, Families& families) {
   if (status.outlets.empty()) return;
   families.gauge("trama_stream_subscribers", "those who follow now");
   for (const OutletReport& outlet : status.outlets) families.add(outlet.counts.subscribers, {{"stage", outlet.stage}});
-  families.counter("trama_stream_windows_total", "windows that were sent, lost by slow subscribers, or stored by NATS");
+  families.counter("trama_stream_windows_total",
+                   "windows that were sent, lost by slow subscribers, stored by NATS, or not");
   for (const OutletReport& outlet : status.outlets)
     for (const auto& [what, count] : kOutletCountNames)
-      if (std::string_view(what) == "sent" || std::string_view(what) == "lost" || std::string_view(what) == "stored")
+      if (const std::string_view name = what;
+          name == "sent" || name == "lost" || name == "stored" || name == "not_stored")
         families.add(outlet.counts.*count, {{"stage", outlet.stage}, {"what", what}});
   families.counter("trama_stream_turned_away_total",
                    "those who wanted to follow, and were refused or had no right key");

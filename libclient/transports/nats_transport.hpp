@@ -85,7 +85,7 @@ class NatsTransport final : public Transport {
   uint64_t passed_ = 0;                    // told to the queue
   std::optional<uint64_t> delivered_;      // of this run
   std::deque<uint64_t> left_;              // runs that are over
-  Clock::time_point heard_, looked_, asked_note_, answered_, asked_rest_, left_since_;
+  Clock::time_point heard_, looked_, began_, asked_note_, answered_, asked_rest_, left_since_;
   bool rest_known_ = false;  // when another run has begun: all of this one that the store has
   bool gap_ = false, many_gone_ = false;
   milliseconds pause_ = kFirstPause;

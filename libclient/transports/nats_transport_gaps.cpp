@@ -59,9 +59,9 @@ void NatsTransport::look() {
   store_was_there_ |= store_known_ == NatsStore::Known::there;
 }
 
-// What was known may not be so any more: a publisher makes the store when it comes.
+// What was known may not be so any more: a publisher makes the store when it comes, before it sends its first window.
 bool NatsTransport::nobody_stores(Clock::time_point now) {
-  if (store_known_ == NatsStore::Known::missing && now - looked_ > kLookAgain) look();
+  if (store_known_ == NatsStore::Known::missing && (looked_ < began_ || now - looked_ > kLookAgain)) look();
   return store_known_ == NatsStore::Known::missing && !store_was_there_;
 }
 

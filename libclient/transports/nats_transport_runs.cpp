@@ -71,6 +71,7 @@ void NatsTransport::begin(uint64_t run, uint64_t number) {
     end_.reset();
     delivered_.reset();
     passed_ = number;
+    began_ = Clock::now();
   }
   if (!begun_) counts_.sessions.fetch_add(1, std::memory_order_relaxed);
   run_ = run;

@@ -85,6 +85,7 @@ void ByteStream::stop_reading() {
   int waiting = 0;
   const bool known = may_wait_ && ::ioctl(descriptor_.get(), FIONREAD, &waiting) == 0 && waiting > 0;
   allowed_ = known ? static_cast<size_t>(waiting) : 0;
+  unpacks_ = may_wait_ ? kMostUnpacked : 0;
 }
 
 // Collects first bytes until they tell how the content is compressed.
@@ -133,9 +134,12 @@ ByteStream::Result ByteStream::end_of_compressed() {
 }
 
 ByteStream::Result ByteStream::decompress(std::span<uint8_t> room) {
+  if (unpacks_ == 0) return {State::wait, 0};
+  room = room.first(std::min(room.size(), unpacks_));
   for (;;) {
     const Decompressor::Step step = decompressor_->step({input_.get() + input_begin_, input_end_ - input_begin_}, room);
     input_begin_ += step.taken;
+    if (unpacks_ != kUnlimited) unpacks_ -= step.given;
     if (step.failed) {
       const uint64_t at = raw_bytes_ - (input_end_ - input_begin_);
       const Result failed = fail(decompressor_->failure().status,

@@ -57,9 +57,11 @@ class ByteStream {
 
   // Reads into `room` (not empty) what is there, in one system call if nothing is compressed.
   Result read(std::span<uint8_t> room);
-  // From here on read() gives what was read so far and, of a pipe, what waits in it at this moment; then `wait` for
-  // good, unless that was all there will ever be. For whoever was told to stop.
+  // From here on read() gives, of a pipe, what was read so far and what waits in it at this moment, unpacked no more
+  // than kMostUnpacked: a few bytes can stand for hours of packets. Of a file, which keeps what it has, at most the
+  // first bytes. Then `wait` for good, unless that was all there will ever be. For whoever was told to stop.
   void stop_reading();
+  static constexpr size_t kMostUnpacked = size_t{64} << 20;
   int fd() const { return descriptor_.get(); }
   uint64_t raw_bytes() const { return raw_bytes_; }  // read from the descriptor
   // `undecided` until enough bytes have come, and while the input is empty.
@@ -80,6 +82,7 @@ class ByteStream {
   InputDescriptor descriptor_;
   bool may_wait_ = true;         // it is no regular file
   size_t allowed_ = kUnlimited;  // bytes that may still be read from the descriptor
+  size_t unpacks_ = kUnlimited;  // bytes that may still be unpacked
   uint64_t raw_bytes_ = 0;
   InputCompression compression_ = InputCompression::undecided;
   std::unique_ptr<Decompressor> decompressor_;

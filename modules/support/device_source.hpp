@@ -30,7 +30,7 @@ class DeviceSource final : public Stage<void, Batch> {
                         .link_type = run_->options().link_type,
                         .snap_bytes = run_->options().snap_bytes}),
         has_descriptors_(!wait_fds().empty()),
-        wait_(wait_fds(), sleeps()) {}
+        wait_(wait_fds(), sleeps(context.sizes.batch_items)) {}
 
   Step produce(Output<Batch>& out) override {
     lent_.reclaim();
@@ -97,8 +97,8 @@ class DeviceSource final : public Stage<void, Batch> {
     return fds;
   }
   // A queue without a descriptor has to be asked, and has room for what comes meanwhile at 800,000 packets a second. If
-  // there is none, there are only ticks to wake up for.
-  IdleWait::Options sleeps() const {
+  // there is none, there are only ticks to wake up for. A full batch always ends a silence.
+  IdleWait::Options sleeps(size_t batch_items) const {
     bool asks = false;
     constexpr int64_t kNsForEach = 1250;
     size_t room = kTickNs / kNsForEach;
@@ -109,7 +109,7 @@ class DeviceSource final : public Stage<void, Batch> {
     }
     if (!asks) return {.shortest_ns = kTickNs, .longest_ns = kTickNs};
     return {.longest_ns = std::min(run_->options().longest_sleep_ns, static_cast<int64_t>(room) * kNsForEach),
-            .few = room / 64};
+            .few = std::min(room / 64, batch_items - 1)};
   }
 
   // Returns how many packets it has pushed.

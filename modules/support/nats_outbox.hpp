@@ -67,6 +67,11 @@ class NatsOutbox {
   bool empty() const { return entries_.empty(); }
   size_t size() const { return entries_.size(); }
   uint64_t next() const { return next_; }  // the least number that may still come
+  // All below it have been sent, or never will be.
+  uint64_t unsent() const {
+    const auto first = std::find_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.sent; });
+    return first == entries_.end() ? next_ : first->seq;
+  }
   // All below it are stored or lost.
   uint64_t settled() const { return entries_.empty() ? next_ : entries_.front().seq; }
   int64_t next_due_ns() const {

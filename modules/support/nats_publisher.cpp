@@ -230,7 +230,7 @@ void NatsPublisher::beat(NoteKind kind, const std::string& answer_to) {
   note.kind = kind;
   note.run = run_;
   note.number = kind == NoteKind::end ? outbox_.next() : outbox_.settled();
-  note.allowed = outbox_.next();
+  note.allowed = kind == NoteKind::end ? outbox_.next() : outbox_.unsent();
   std::array<uint8_t, kMostNoteBytes> bytes;
   const size_t size = write_note(note, bytes);
   link_->send(nats_note_subject(config_.url, run_), std::span(bytes.data(), size), answer_to);

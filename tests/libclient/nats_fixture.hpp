@@ -48,12 +48,40 @@ class Nats : public ::testing::Test {
       await([&] { return publisher.waiting() == 0; });
     }
   }
+  // Without waiting for the server's word in between.
+  static void publish_at_once(NatsPublisherThread& publisher, uint64_t from, uint64_t to) {
+    publisher.run([=](NatsPublisher& p) {
+      for (uint64_t seq = from; seq < to; ++seq) EXPECT_TRUE(p.publish(sample_window(seq)->envelope));
+    });
+  }
   static Subscriber subscribe(const NatsServer& server, StartKind start, uint64_t at, SubscribeOptions options = {}) {
     options.start = start;
     options.start_at = at;
     auto subscriber = Subscriber::open(server.url(), options);
     if (!subscriber) throw std::runtime_error(subscriber.error().text);
     await([&] { return subscriber->connected(); });
+    return std::move(*subscriber);
+  }
+  // Opened before there is a run to follow, and listening: the server no longer answers that nobody does.
+  static Subscriber subscribe_early(const NatsServer& server, const SubscribeOptions& options = {}) {
+    auto subscriber = Subscriber::open(server.url(), options);
+    if (!subscriber) throw std::runtime_error(subscriber.error().text);
+    const StreamUrl url = parse_stream_url(server.url()).value();
+    auto link = NatsLink::open(url, {}, true);
+    if (!link) throw std::runtime_error(link.error().text);
+    await([&] { return (*link)->connected(); });
+    EXPECT_TRUE((*link)->subscribe((*link)->inbox() + ".>", 64, 4096));
+    int heard = 0;
+    await([&] {
+      EXPECT_EQ((*link)->send(nats_note_subject(url, 1), std::span<const uint8_t>(), (*link)->inbox() + ".x"),
+                NatsSent::done);
+      EXPECT_TRUE((*link)->flush(10'000));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      bool nobody = false;
+      while (const auto answer = (*link)->take()) nobody = nobody || answer->status == 503;
+      heard = nobody ? 0 : heard + 1;
+      return heard >= 5;
+    });
     return std::move(*subscriber);
   }
   static void expect_window(Subscriber& subscriber, uint64_t seq, uint64_t missed = 0) {

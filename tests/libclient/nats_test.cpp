@@ -48,6 +48,26 @@ TEST_F(Nats, TheNextRunIsFollowedPastTheEnd) {
   expect_window(subscriber, 1);
 }
 
+// Whoever was there first gets the run from its first window on, also while windows still wait for the store.
+TEST_F(Nats, WhoIsThereBeforeTheRunMissesNothing) {
+  const NatsServer server;
+  Subscriber subscriber = subscribe_early(server);
+  NatsPublisherThread publisher(config(server));
+  publish_at_once(publisher, 0, 6);
+  for (uint64_t seq = 0; seq < 6; ++seq) expect_window(subscriber, seq);
+}
+
+// That there was no store before the publisher came says nothing.
+TEST_F(Nats, WhatASlowSubscriberHasNoRoomForComesFromTheNewStore) {
+  const NatsServer server;
+  SubscribeOptions options;
+  options.ahead = 2;
+  Subscriber subscriber = subscribe_early(server, options);
+  NatsPublisherThread publisher(config(server));
+  publish(publisher, 0, 30);
+  for (uint64_t seq = 0; seq < 30; ++seq) expect_window(subscriber, seq);
+}
+
 // What a server that was killed had acknowledged is there; what waited comes later; subscribers notice nothing.
 TEST_F(Nats, AServerThatIsKilledLosesNothing) {
   NatsServer server;

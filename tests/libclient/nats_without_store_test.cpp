@@ -11,12 +11,6 @@ using test::NatsPublisherThread;
 using test::NatsServer;
 using test::sample_window;
 
-void publish_at_once(NatsPublisherThread& publisher, uint64_t from, uint64_t to) {
-  publisher.run([=](NatsPublisher& p) {
-    for (uint64_t seq = from; seq < to; ++seq) EXPECT_TRUE(p.publish(sample_window(seq)->envelope));
-  });
-}
-
 // With the lost ones, more come at once than may wait for a store that might have them.
 TEST_F(Nats, AGapHoldsUpNobody) {
   const NatsServer server("jetstream: false");

@@ -1,4 +1,5 @@
 // Captures that are compressed, recognised by their content: one stream or several, cut, damaged, and trickling in.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 
 #include "tests/support/capture_reading.hpp"
 #include "tests/support/compress.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace trama::test {
 namespace {
@@ -198,6 +200,37 @@ TEST(ZstdCapture, HugeWindowIsRefused) {
   const CaptureRead read = read_from_file(zstd(file.bytes(), 28));
   EXPECT_EQ(read.report.status, InputStatus::unsupported) << read.report.detail;
   EXPECT_FALSE(read.report.readable);
+}
+
+// A few bytes can stand for hours: who was told to stop doesn't unpack them all.
+TEST(ZstdCapture, LittleIsUnpackedAfterTheStop) {
+  const PacketBytes packed = zstd(PacketBytes(ByteStream::kMostUnpacked + (8 << 20)));
+  ASSERT_LT(packed.size(), 60'000u);  // it fits into a pipe
+  const auto unpacked = [](int fd) {
+    ByteStream stream(InputDescriptor(fd, true));
+    PacketBytes room(1 << 20);
+    uint64_t bytes = stream.read(room).bytes;
+    EXPECT_NE(bytes, 0u);
+    stream.stop_reading();
+    for (;;) {
+      const ByteStream::Result result = stream.read(room);
+      if (result.state != ByteStream::State::bytes) {
+        EXPECT_EQ(result.state, ByteStream::State::wait);
+        return bytes;
+      }
+      bytes += result.bytes;
+    }
+  };
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], packed.data(), packed.size()), static_cast<ssize_t>(packed.size()));
+  const uint64_t of_pipe = unpacked(ends[0]);
+  close(ends[1]);
+  EXPECT_GE(of_pipe, ByteStream::kMostUnpacked);
+  EXPECT_LE(of_pipe, ByteStream::kMostUnpacked + (1 << 20));
+  const ScratchFolder folder;
+  write_file(folder / "zeros.zst", packed);
+  EXPECT_LE(unpacked(open((folder / "zeros.zst").c_str(), O_RDONLY)), uint64_t{1} << 20);
 }
 
 TEST(Compressions, ToldByTheirFirstBytesAlone) {
