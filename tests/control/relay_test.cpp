@@ -267,6 +267,8 @@ TEST_F(Relay, AFolderOfArchivesIsServedToMany) {
   expect_window(subscriber, 0, 0, true);
   feed.write(1, [](std::vector<uint8_t>&, Manifest& manifest) { manifest.tail.not_ip = 5; });
   expect_window(subscriber, 1);
+  // The tail comes behind the last window, and is told at the end: a moment for the relay to have read it.
+  EXPECT_EQ(subscriber.next(std::chrono::milliseconds(1500)).outcome, Outcome::timeout);
   EXPECT_EQ(relay.stop(), kLossy);
   EXPECT_EQ(subscriber.next(kLong).outcome, Outcome::ended);
   EXPECT_EQ(subscriber.tail().not_ip, 5u);
