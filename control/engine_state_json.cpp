@@ -113,7 +113,8 @@ FinishedWindow window_of(const Json& json) {
   json.at("packets").get_to(window.packets);
   json.at("partial").get_to(window.partial);
   json.at("finished_ns").get_to(window.finished_ns);
-  window.quantities = quantities_of(json.at("quantities"));
+  if (const auto quantities = json.find("quantities"); quantities != json.end())
+    window.quantities = quantities_of(*quantities);
   const auto reason = optional_of<std::string>(json, "closed_by");
   if (!reason) return window;
   WindowDescription& description = window.description.emplace();

@@ -110,11 +110,11 @@ void add_streams(const EngineStatus& status, Families& families) {
   families.gauge("trama_stream_subscribers", "those who follow now");
   for (const OutletReport& outlet : status.outlets) families.add(outlet.counts.subscribers, {{"stage", outlet.stage}});
   families.counter("trama_stream_windows_total",
-                   "windows that were sent, lost by slow subscribers, stored by NATS, or not");
+                   "windows that were sent, lost by slow subscribers, stored by NATS or not, or too long");
   for (const OutletReport& outlet : status.outlets)
     for (const auto& [what, count] : kOutletCountNames)
       if (const std::string_view name = what;
-          name == "sent" || name == "lost" || name == "stored" || name == "not_stored")
+          name == "sent" || name == "lost" || name == "stored" || name == "not_stored" || name == "too_long")
         families.add(outlet.counts.*count, {{"stage", outlet.stage}, {"what", what}});
   families.counter("trama_stream_turned_away_total",
                    "those who wanted to follow, and were refused or had no right key");

@@ -40,7 +40,6 @@ Map* map_of_type(Execution* execution, uint64_t tagged, uint32_t type) {
 
 // What a helper copies costs steps like the instructions that would do it.
 void charge(Execution* execution, uint64_t bytes) {
-  constexpr uint64_t kBytesOfAStep = 64;
   const auto most = static_cast<uint64_t>(kDefaultSteps);
   execution->steps_left -= static_cast<int32_t>(std::min(bytes / kBytesOfAStep, most));
 }

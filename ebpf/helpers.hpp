@@ -12,6 +12,10 @@
 
 namespace trama::ebpf {
 
+// What a helper copies costs a step for each so many bytes; keys of maps too, so that lookups of shorter ones cost
+// none.
+constexpr uint32_t kBytesOfAStep = 64;
+
 // Called with the C convention of the platform.
 using HelperFunction = uint64_t (*)(uint64_t r1, uint64_t r2, uint64_t r3, uint64_t r4, uint64_t r5, Execution*);
 

@@ -216,12 +216,11 @@ class Interpreter::Run {
 
   // The helper itself does what isn't usual. What a map returns is one of its values, and needs no search afterwards.
   Next call_lookup(const Operation* at) {
-    constexpr uint32_t kFreeKeyBytes = 64;  // longer ones cost steps
     const uint64_t index = registers_[1] ^ kMapTag, key = registers_[2];
     if (index >= execution_.map_count) return call_helper(at);
     const Map& map = *execution_.maps[index];
     const MapLayout& layout = map.layout();
-    if (!map.lookup_function() || layout.key_size >= kFreeKeyBytes || !near(key, layout.key_size))
+    if (!map.lookup_function() || layout.key_size >= kBytesOfAStep || !near(key, layout.key_size))
       return call_helper(at);
     const auto found =
         reinterpret_cast<uint64_t>(map.lookup_function()(&map, reinterpret_cast<const uint8_t*>(key), &execution_));

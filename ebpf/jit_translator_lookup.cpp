@@ -12,11 +12,10 @@ constexpr uint8_t kResult = 0, kMap = 1, kKey = 2, kFrame = 10;
 
 // The map of a lookup that needs no check by the helper, or null.
 const Map* JitTranslator::map_for_lookup(uint32_t at) const {
-  constexpr uint32_t kFreeKeyBytes = 64;  // longer ones cost steps
   const InstructionFacts& fact = facts_->instructions[at];
   if ((*code_)[at].imm != BPF_FUNC_map_lookup_elem || fact.map < 0 || !fact.key_proven) return nullptr;
   const Map& map = maps_[static_cast<uint32_t>(fact.map)];
-  return map.lookup_function() && map.layout().key_size < kFreeKeyBytes ? &map : nullptr;
+  return map.lookup_function() && map.layout().key_size < kBytesOfAStep ? &map : nullptr;
 }
 
 // A wide load of the map for the lookup behind it, which has it as a constant. Nobody can read r1 after the call.

@@ -130,7 +130,7 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
   void take(SerializedMatrix& window, OutputBase& output) {
     guard([&] {
       if (window.skip || window.bytes > 0) {
-        if (!outlet().publish(envelope_of(window))) say_too_long();
+        if (!outlet().publish(envelope_of(window))) count_too_long();
       } else {
         outlet().pass(window.seq);
       }
@@ -150,7 +150,11 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     if (auto account = outlet_->account()) around_.report->say(std::move(*account));
   }
 
-  void tell_counts() { around_.report->outlet_counts(number_, outlet_->counts()); }
+  void tell_counts() {
+    OutletCounts counts = outlet_->counts();
+    counts.too_long = too_long_;
+    around_.report->outlet_counts(number_, counts);
+  }
 
   WindowOutlet& outlet() {
     if (outlet_) return *outlet_;
@@ -186,8 +190,8 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
     return envelope;
   }
 
-  void say_too_long() {
-    if (std::exchange(said_too_long_, true)) return;
+  void count_too_long() {
+    if (too_long_++ > 0) return;
     around_.report->say({Severity::warning,
                          {},
                          "a window is longer than `max_bytes` of the stage that publishes: it "
@@ -216,7 +220,8 @@ class Publish final : public Stage<SerializedMatrix, Nothing> {
   std::unique_ptr<WindowOutlet> outlet_;
   size_t number_ = 0;  // of the outlet, in the report
   ExclusionsDigest digest_;
-  bool failed_ = false, said_too_long_ = false;
+  uint64_t too_long_ = 0;
+  bool failed_ = false;
   StreamThread<SerializedMatrix> thread_;  // last: it uses all of the above
 };
 

@@ -13,6 +13,7 @@ struct OutletCounts {
   uint64_t lost = 0;         // windows that slow subscribers lost, each of its own
   uint64_t stored = 0;       // windows that a NATS server has
   uint64_t not_stored = 0;   // windows of which it is not known that it has them
+  uint64_t too_long = 0;     // windows that are longer than the stage may send, and that nobody gets
   uint64_t refused = 0;      // subscribers that were told why: too many, another stream or version
   uint64_t shut_out = 0;     // connections without a right key, each try of them
   bool operator==(const OutletCounts&) const = default;
@@ -36,6 +37,7 @@ inline constexpr OutletCountName kOutletCountNames[] = {{"subscribers", &OutletC
                                                         {"lost", &OutletCounts::lost},
                                                         {"stored", &OutletCounts::stored},
                                                         {"not_stored", &OutletCounts::not_stored},
+                                                        {"too_long", &OutletCounts::too_long},
                                                         {"refused", &OutletCounts::refused},
                                                         {"shut_out", &OutletCounts::shut_out}};
 

@@ -25,6 +25,7 @@ OutletReport sample() {
                    .lost = 3,
                    .stored = 0,
                    .not_stored = 0,
+                   .too_long = 9,
                    .refused = 1,
                    .shut_out = 6};
   outlet.passed_by = 4;
@@ -59,6 +60,7 @@ TEST(OutletReport, MetricsTellThemByStage) {
   const std::string text = text_of(sample_status());
   EXPECT_THAT(text, HasSubstr("trama_stream_subscribers{stage=\"roof\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("trama_stream_windows_total{stage=\"roof\",what=\"lost\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("trama_stream_windows_total{stage=\"roof\",what=\"too_long\"} 9\n"));
   EXPECT_THAT(text, HasSubstr("trama_stream_turned_away_total{stage=\"roof\",why=\"refused\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("trama_stream_turned_away_total{stage=\"roof\",why=\"shut_out\"} 6\n"));
   EXPECT_THAT(text_of({}), Not(HasSubstr("trama_stream_subscribers")));
@@ -77,6 +79,7 @@ TEST(OutletReport, TheSummarySaysLossesAndTheStatusStays) {
   EXPECT_EQ(exit_status(facts), 0);
   const std::string text = summary_text(facts);
   EXPECT_THAT(text, HasSubstr("3 windows of `roof` lost by slow subscribers\n"));
+  EXPECT_THAT(text, HasSubstr("9 windows of `roof` longer than its max_bytes, and not sent\n"));
   EXPECT_THAT(text, HasSubstr("4 windows passed `roof` by, and were not published\n"));
   EXPECT_THAT(text, HasSubstr("2 windows of `hub` not known to be stored\n"));
   const auto json = nlohmann::ordered_json::parse(summary_json(facts)).at("streams");

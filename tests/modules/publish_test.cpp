@@ -142,6 +142,9 @@ TEST_F(Publish, AWindowThatCanNotBeSentIsToldAsMissed) {
   const auto messages = harness.services().get<RunReport>()->take_messages();
   ASSERT_FALSE(messages.empty());
   EXPECT_THAT(messages[0].text, HasSubstr("max_bytes"));
+  const auto outlets = harness.services().get<RunReport>()->outlets();
+  ASSERT_EQ(outlets.size(), 1u);
+  EXPECT_EQ(outlets[0].counts.too_long, 1u);
 }
 
 // One that takes nothing, and one that takes all: the stage goes on, and each of them knows what it has.
