@@ -2,23 +2,17 @@
 
 #include <iterator>
 
+#include "ebpf/interpreter_actions.hpp"
 #include "ebpf/interpreter_run.hpp"
 
 namespace trama::ebpf {
 
-// Each action jumps to the next one by itself (labels as values, which GCC and clang have): so the processor foresees
-// each of these jumps apart.
-uint64_t Interpreter::Run::run(uint32_t program) {
+// Of a list of actions the addresses of their labels.
 #define TRAMA_LABEL(action) &&action,
 #define TRAMA_LABELS(operation) TRAMA_FORMS(TRAMA_LABEL, operation)
 #define TRAMA_ACCESS_LABELS(size, bytes) TRAMA_ACCESSES(TRAMA_LABEL, size)
-  static const void* const kActions[] = {TRAMA_ARITHMETIC(TRAMA_LABELS) TRAMA_CONDITIONS(TRAMA_LABELS)
-                                             TRAMA_SIZES(TRAMA_ACCESS_LABELS) TRAMA_OTHER_ACTIONS(TRAMA_LABEL)};
-  static_assert(std::size(kActions) == static_cast<size_t>(Action::nonsense) + 1);
-  uint64_t* const r = registers_.data();
-  const Operation* at = enter(program, programs_[program].data());
-  r[1] = kContextTag;
 
+// From one operation to the next: to another, which may be none; behind a change of registers; or as a condition says.
 #define TRAMA_GO() goto* kActions[static_cast<size_t>(at->action)]
 #define TRAMA_THEN(next)                     \
   {                                          \
@@ -64,6 +58,17 @@ uint64_t Interpreter::Run::run(uint32_t program) {
   TRAMA_DO(set_##size, TRAMA_THEN((store<bytes, false>(at, at->immediate))));      \
   TRAMA_DO(set_frame_##size, TRAMA_THEN((store<bytes, true>(at, at->immediate))));
 
+// Each action jumps to the next one by itself (labels as values, which GCC and clang have): so the processor foresees
+// each of these jumps apart.
+uint64_t Interpreter::Run::run(uint32_t program) {
+  static const void* const kActions[] = {&&nonsense,
+                                         TRAMA_ARITHMETIC(TRAMA_LABELS) TRAMA_CONDITIONS(TRAMA_LABELS)
+                                             TRAMA_SIZES(TRAMA_ACCESS_LABELS) TRAMA_OTHER_ACTIONS(TRAMA_LABEL)};
+  static_assert(std::size(kActions) == static_cast<size_t>(Action::call_tail) + 1);
+  uint64_t* const r = registers_.data();
+  const Operation* at = enter(program, programs_[program].data());
+  r[1] = kContextTag;
+
   TRAMA_GO();
   TRAMA_ARITHMETIC(TRAMA_COMPUTE)
   TRAMA_CONDITIONS(TRAMA_JUMP)
@@ -105,6 +110,18 @@ nonsense:
 ended:
   return done_ ? r[0] : fault(at);
 }
+
+#undef TRAMA_LABEL
+#undef TRAMA_LABELS
+#undef TRAMA_ACCESS_LABELS
+#undef TRAMA_GO
+#undef TRAMA_THEN
+#undef TRAMA_NEXT
+#undef TRAMA_JUMP_IF
+#undef TRAMA_DO
+#undef TRAMA_COMPUTE
+#undef TRAMA_JUMP
+#undef TRAMA_ACCESS
 
 uint64_t Interpreter::run(uint32_t program, Execution& execution) const noexcept {
   return Run(programs_, execution).run(program);

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "ebpf/execution.hpp"
-#include "ebpf/interpreter_actions.hpp"
 #include "ebpf/object.hpp"
 
 namespace trama::ebpf {
+
+enum class Action : uint8_t;  // interpreter_actions.hpp
 
 class Interpreter {
  public:
@@ -26,7 +27,7 @@ class Interpreter {
  private:
   // An instruction, unpacked.
   struct Operation {
-    Action action = Action::nonsense;
+    Action action{};  // nonsense
     uint8_t to = 0, from = 0;
     int32_t offset = 0;                 // of memory; of a swap of bytes, whether to big-endian
     uint64_t immediate = 0;             // sign-extended; of wide loads the whole constant; of helpers the function

@@ -17,7 +17,7 @@ namespace trama::ebpf {
 #define TRAMA_STEPS(DO) DO(swap) DO(atomic_W) DO(atomic_DW) DO(load_number) DO(load_value) DO(jump) DO(leave) DO(sum)
 #define TRAMA_CALLS(DO) \
   DO(call_function) DO(call_helper) DO(call_lookup) DO(call_lookup_in) DO(call_lookup_test) DO(call_tail)
-#define TRAMA_OTHER_ACTIONS(DO) TRAMA_STEPS(DO) TRAMA_CALLS(DO) DO(nonsense)
+#define TRAMA_OTHER_ACTIONS(DO) TRAMA_STEPS(DO) TRAMA_CALLS(DO)
 
 #define TRAMA_FORMS(DO, operation) \
   DO(operation##_64_register) DO(operation##_64_number) DO(operation##_32_register) DO(operation##_32_number)
@@ -28,6 +28,7 @@ enum class Action : uint8_t {
 #define TRAMA_NAME(action) action,
 #define TRAMA_NAMES(operation) TRAMA_FORMS(TRAMA_NAME, operation)
 #define TRAMA_ACCESS_NAMES(size, bytes) TRAMA_ACCESSES(TRAMA_NAME, size)
+  nonsense,
   TRAMA_ARITHMETIC(TRAMA_NAMES) TRAMA_CONDITIONS(TRAMA_NAMES) TRAMA_SIZES(TRAMA_ACCESS_NAMES)
       TRAMA_OTHER_ACTIONS(TRAMA_NAME)
 #undef TRAMA_ACCESS_NAMES

@@ -1,7 +1,9 @@
 // What the interpreter makes of instructions before it runs them.
 #include "ebpf/helpers.hpp"
 #include "ebpf/instruction.hpp"
+#include "ebpf/instruction_groups.hpp"
 #include "ebpf/interpreter.hpp"
+#include "ebpf/interpreter_actions.hpp"
 #include "ebpf/verifier.hpp"
 
 namespace trama::ebpf {
@@ -56,7 +58,7 @@ Action call(const bpf_insn& instruction) {
   if (is_function_call(instruction)) return Action::call_function;
   if (!is_helper_call(instruction)) return Action::nonsense;
   if (instruction.imm == BPF_FUNC_tail_call) return Action::call_tail;
-  if (instruction.imm == BPF_FUNC_map_lookup_elem) return Action::call_lookup;
+  if (is_lookup(instruction)) return Action::call_lookup;
   return find_helper(instruction.imm) ? Action::call_helper : Action::nonsense;
 }
 
@@ -78,11 +80,6 @@ Action action_of(const bpf_insn& instruction) {
     case BPF_LD: return Action::nonsense;
     default: return access(instruction);
   }
-}
-
-bool is_sum(const bpf_insn& first, const bpf_insn& second) {
-  return first.code == (BPF_ALU64 | BPF_MOV | BPF_X) && second.code == (BPF_ALU64 | BPF_ADD | BPF_K) &&
-         first.dst_reg == second.dst_reg;
 }
 
 }  // namespace
@@ -120,18 +117,12 @@ Interpreter::Operation Interpreter::unpack(const Object& object, const std::vect
 
 // "a = b; a += number". The map in r1, the lookup in it, and the test whether something was found.
 void Interpreter::join_with_next(const std::vector<bpf_insn>& code, uint32_t at, Operation& operation) {
-  if (at + 1 < code.size() && is_sum(code[at], code[at + 1])) {
+  if (is_sum(code, at)) {
     operation.action = Action::sum;
     operation.immediate = immediate_64(code[at + 1]);
   }
-  const uint32_t call = at + 2, test = at + 3;
-  const bool names_map = operation.action == Action::load_number && code[at].src_reg == BPF_PSEUDO_MAP_IDX;
-  if (!names_map || operation.to != BPF_REG_1 || call >= code.size() || action_of(code[call]) != Action::call_lookup)
-    return;
-  operation.action = Action::call_lookup_in;
-  if (test < code.size() && code[test].code == (BPF_JMP | BPF_JEQ | BPF_K) && code[test].dst_reg == BPF_REG_0 &&
-      code[test].imm == 0 && code[test].off >= 0 && test + 1 + static_cast<uint32_t>(code[test].off) < code.size())
-    operation.action = Action::call_lookup_test;
+  if (operation.action == Action::load_number && is_lookup_in_map(code, at))
+    operation.action = is_null_test(code, at + 3) ? Action::call_lookup_test : Action::call_lookup_in;
 }
 
 Interpreter::Interpreter(const Object& object) {

@@ -5,6 +5,7 @@
 
 #include "ebpf/helpers.hpp"
 #include "ebpf/instruction.hpp"
+#include "ebpf/instruction_groups.hpp"
 
 namespace trama::ebpf {
 namespace {
@@ -146,14 +147,8 @@ void JitTranslator::exit(uint32_t at) {
   target_.exit();
 }
 
-// "a = b; a += number", which is one instruction of most processors.
-bool JitTranslator::is_sum(uint32_t at) const {
-  const bpf_insn& move = (*code_)[at];
-  if (move.code != (BPF_ALU64 | BPF_MOV | BPF_X)) return false;
-  const bpf_insn& addition = (*code_)[at + 1];
-  return addition.code == (BPF_ALU64 | BPF_ADD | BPF_K) && addition.dst_reg == move.dst_reg &&
-         !facts_->instructions[at + 1].jump_target;
-}
+// One instruction of most processors.
+bool JitTranslator::is_sum(uint32_t at) const { return ebpf::is_sum(*code_, at) && !jumped_to(at + 1); }
 
 void JitTranslator::alu(const bpf_insn& instruction) {
   const bool wide = class_of(instruction) == BPF_ALU64;
@@ -167,8 +162,7 @@ bool JitTranslator::jumps_over_jump(uint32_t at) const {
   const bpf_insn& condition = (*code_)[at];
   if (!is_jump(condition) || opposite_of(operation_of(condition)) == 0 || condition.off != 1) return false;
   const bpf_insn& jump = (*code_)[at + 1];
-  const InstructionFacts& fact = facts_->instructions[at + 1];
-  return is_plain_jump(jump) && jump.off >= 0 && fact.reached && !fact.jump_target;
+  return is_plain_jump(jump) && jump.off >= 0 && facts_->instructions[at + 1].reached && !jumped_to(at + 1);
 }
 
 void JitTranslator::branch(uint32_t at) {

@@ -35,6 +35,7 @@ class JitTranslator {
   void translate_one(uint32_t at);
   void end_program();
 
+  bool jumped_to(uint32_t at) const { return facts_->instructions[at].jump_target; }
   bool is_sum(uint32_t at) const;
   void alu(const bpf_insn& instruction);
   void branch(uint32_t at);

@@ -1,55 +1,50 @@
 // Lookups in maps: those of which the verifier knows map and key call the map's own function, or nothing at all.
 #include "ebpf/helpers.hpp"
 #include "ebpf/instruction.hpp"
+#include "ebpf/instruction_groups.hpp"
 #include "ebpf/jit_translator.hpp"
 
 namespace trama::ebpf {
 namespace {
 
-constexpr uint8_t kResult = 0, kMap = 1, kKey = 2, kFrame = 10;
+constexpr uint8_t kResult = 0, kKey = 2, kFrame = 10;
 
 }  // namespace
 
 // The map of a lookup that needs no check by the helper, or null.
 const Map* JitTranslator::map_for_lookup(uint32_t at) const {
   const InstructionFacts& fact = facts_->instructions[at];
-  if ((*code_)[at].imm != BPF_FUNC_map_lookup_elem || fact.map < 0 || !fact.key_proven) return nullptr;
+  if (!is_lookup((*code_)[at]) || fact.map < 0 || !fact.key_proven) return nullptr;
   const Map& map = maps_[static_cast<uint32_t>(fact.map)];
   return map.lookup_function() && map.layout().key_size < kBytesOfAStep ? &map : nullptr;
 }
 
 // A wide load of the map for the lookup behind it, which has it as a constant. Nobody can read r1 after the call.
 bool JitTranslator::only_names_map_for_lookup(uint32_t at) const {
-  const uint32_t next = at + 2;
-  return (*code_)[at].dst_reg == kMap && is_helper_call((*code_)[next]) && map_for_lookup(next) != nullptr;
+  return is_lookup_in_map(*code_, at) && map_for_lookup(at + 2) != nullptr;
 }
 
 // What compilers make of bpf_map_lookup_elem(&map, &key), from the key's address on; or the call alone. Nothing may
 // jump into the middle.
 std::optional<JitTranslator::Lookup> JitTranslator::lookup_at(uint32_t at) const {
   const std::vector<bpf_insn>& code = *code_;
-  const auto fallen_into = [this](uint32_t one) { return !facts_->instructions[one].jump_target; };
   Lookup found{nullptr, {}, 0, {}};
   uint32_t call = at;
   if (is_sum(at) && code[at].dst_reg == kKey && code[at].src_reg == kFrame) {
     const uint32_t names_map = at + 2;
     call = at + 4;
-    if (code[names_map].code != kWideLoad || !fallen_into(names_map) || !only_names_map_for_lookup(names_map) ||
-        !fallen_into(call))
-      return std::nullopt;
+    if (!only_names_map_for_lookup(names_map) || jumped_to(names_map) || jumped_to(call)) return std::nullopt;
     found.key.in_frame = true;
     found.key.offset = code[at + 1].imm;
-    if (fallen_into(at)) found.key.next_number = stored_before(at, found.key.offset + 4);
+    if (!jumped_to(at)) found.key.next_number = stored_before(at, found.key.offset + 4);
   }
-  found.map = is_helper_call(code[call]) ? map_for_lookup(call) : nullptr;
+  found.map = map_for_lookup(call);
   if (!found.map) return std::nullopt;
   found.next = call + 1;
   if (const int64_t number = facts_->instructions[call].key_number; number >= 0)
     found.key.number = static_cast<uint32_t>(number);
-  const bpf_insn& test = code[found.next];
-  if (test.code == (BPF_JMP | BPF_JEQ | BPF_K) && test.dst_reg == kResult && test.imm == 0 && test.off >= 0 &&
-      fallen_into(found.next)) {
-    found.null = labels_[static_cast<size_t>(int64_t{found.next} + 1 + test.off)];
+  if (is_null_test(code, found.next) && !jumped_to(found.next)) {
+    found.null = labels_[static_cast<size_t>(int64_t{found.next} + 1 + code[found.next].off)];
     ++found.next;
   }
   return found;

@@ -8,8 +8,9 @@ namespace {
 
 using Registers = uint32_t;  // bit i: ri
 
-constexpr Registers bit(uint32_t number) { return 1u << number; }
-constexpr Registers kArguments = bit(1) | bit(2) | bit(3) | bit(4) | bit(5);
+constexpr Registers register_bit(uint32_t number) { return 1u << number; }
+constexpr Registers kArguments =
+    register_bit(1) | register_bit(2) | register_bit(3) | register_bit(4) | register_bit(5);
 
 // Backwards: what is read from here on, from what is read behind the instruction. Rounds over the whole program, until
 // loops add nothing more.
@@ -27,7 +28,7 @@ class Flow {
 
   Registers before(uint32_t at) const { return before_[at]; }
   bool needless(uint32_t at) const {
-    return facts_.instructions[at].reached && only_computes(at) && (behind(at) & bit(code_[at].dst_reg)) == 0;
+    return facts_.instructions[at].reached && only_computes(at) && (behind(at) & register_bit(code_[at].dst_reg)) == 0;
   }
 
  private:
@@ -49,7 +50,7 @@ class Flow {
 
   Registers behind(uint32_t at) const {
     const bpf_insn& instruction = code_[at];
-    if (is_exit(instruction)) return bit(0);
+    if (is_exit(instruction)) return register_bit(0);
     const Registers next = before_[at + (instruction.code == kWideLoad ? 2 : 1)];
     if (!is_jump(instruction)) return next;
     const Registers target = before_[static_cast<size_t>(int64_t{at} + 1 + instruction.off)];
@@ -57,25 +58,26 @@ class Flow {
   }
 
   static Registers source_of(const bpf_insn& instruction) {
-    return takes_register(instruction) ? bit(instruction.src_reg) : 0;
+    return takes_register(instruction) ? register_bit(instruction.src_reg) : 0;
   }
 
   Registers read_before(uint32_t at) const {
     const bpf_insn& instruction = code_[at];
-    const Registers after = behind(at), to = bit(instruction.dst_reg);
+    const Registers after = behind(at), to = register_bit(instruction.dst_reg);
     switch (class_of(instruction)) {
       case BPF_LD: return after & ~to;
       case BPF_LDX: {
         const bool from_context = facts_.instructions[at].context_field >= 0;
-        return (after & ~to) | (from_context ? 0 : bit(instruction.src_reg));
+        return (after & ~to) | (from_context ? 0 : register_bit(instruction.src_reg));
       }
       case BPF_ST: return after | to;
-      case BPF_STX: return after | to | bit(instruction.src_reg) | (is_atomic(instruction) ? bit(0) : 0);
+      case BPF_STX:
+        return after | to | register_bit(instruction.src_reg) | (is_atomic(instruction) ? register_bit(0) : 0);
       case BPF_ALU:
       case BPF_ALU64: return read_by_alu(instruction, after, to);
       default: break;
     }
-    if (is_call(instruction)) return (after & ~(kArguments | bit(0))) | read_by_call(instruction);
+    if (is_call(instruction)) return (after & ~(kArguments | register_bit(0))) | read_by_call(instruction);
     if (is_exit(instruction) || is_plain_jump(instruction)) return after;
     return after | to | source_of(instruction);
   }
@@ -92,7 +94,7 @@ class Flow {
     if (!helper) return kArguments;
     Registers read = 0;
     for (uint32_t i = 0; i < helper->arguments.size(); ++i)
-      if (helper->arguments[i] != Argument::none) read |= bit(i + 1);
+      if (helper->arguments[i] != Argument::none) read |= register_bit(i + 1);
     return read;
   }
 
@@ -109,7 +111,7 @@ Liveness find_needless(const std::vector<bpf_insn>& code, const Facts& facts) {
   Flow flow(code, facts);
   if (!flow.solve()) return found;
   for (uint32_t at = 0; at < code.size(); ++at) found.needless[at] = flow.needless(at);
-  found.context = (flow.before(0) & bit(1)) != 0;
+  found.context = (flow.before(0) & register_bit(1)) != 0;
   return found;
 }
 

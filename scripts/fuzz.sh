@@ -39,7 +39,7 @@ short_runs() {
 longest() {
   case $1 in
     header_walk) echo 512 ;;
-    filter_program) echo 1024 ;;
+    filter_program) echo 242 ;;  # two bytes and forty records
     filter_object) echo 65536 ;;
     *) echo 2048 ;;
   esac
@@ -51,6 +51,8 @@ for target in "${targets[@]}"; do
   options=("-max_len=$(longest "$target")" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1
            "-artifact_prefix=$found/")
   [ -e "tests/fuzz/$target.dict" ] && options+=("-dict=tests/fuzz/$target.dict")
+  # How rare what an input reaches is: to count it takes a tenth to a third of the time.
+  [ "$target" = filter_program ] && options+=(-entropic=0)
   mkdir -p "$found" "$kept"
   corpora=("$found" "$kept")
   [ -d "$seeds" ] && corpora+=("$seeds")
@@ -58,7 +60,7 @@ for target in "${targets[@]}"; do
   case $runs in
     keep)
       minimized=$(mktemp -d)
-      "$program" "${options[@]}" -set_cover_merge=1 "$minimized" "${corpora[@]}"
+      "$program" "${options[@]}" -use_counters=0 -set_cover_merge=1 "$minimized" "${corpora[@]}"
       find "$kept" -type f -delete
       mv "$minimized"/* "$kept"
       rmdir "$minimized"

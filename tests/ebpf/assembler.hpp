@@ -123,4 +123,7 @@ class Assembler {
   std::vector<std::pair<size_t, std::string>> jumps_;
 };
 
+// Begins with the start of the packet in r6 and its end in r7.
+inline Assembler with_packet() { return Assembler().load(BPF_W, 6, 1, 0).load(BPF_W, 7, 1, 4); }
+
 }  // namespace trama::ebpf

@@ -7,16 +7,16 @@
 #include "ebpf/map_entries.hpp"
 #include "ebpf/trama_filter.h"
 #include "tests/ebpf/sandbox.hpp"
+#include "tests/support/filter_objects.hpp"
 #include "tests/support/packet_builder.hpp"
 
 namespace trama::ebpf {
 namespace {
 
+using test::shipped;
 using testing::HasSubstr;
 
 constexpr uint32_t kMostBytes = 2048;
-
-std::string shipped(const std::string& name) { return std::string(TRAMA_FILTERS) + "/" + name + ".bpf.o"; }
 
 std::shared_ptr<FilterModule> load(const std::string& name, const ModuleOptions& options = {}) {
   auto module = FilterModule::load(shipped(name), options);

@@ -6,12 +6,10 @@
 namespace trama::ebpf {
 namespace {
 
-Assembler packet() { return Assembler().load(BPF_W, 6, 1, 0).load(BPF_W, 7, 1, 4); }
-
 // Frames are clear when their function begins, all of them, whatever other packets left there.
 TEST(Interpreter, FramesAreClear) {
   const auto leaves_or_finds = [](int offset) {
-    return packet()
+    return with_packet()
         .mov(8, 7)
         .alu(BPF_SUB, 8, 6)
         .jump_imm(BPF_JGT, 8, 30, "find")
@@ -62,7 +60,7 @@ TEST(Interpreter, FramesOfFunctionsAreClear) {
 
 // Two instructions that are done as one are still two for who jumps between them.
 TEST(Interpreter, JumpsBetweenTwoInstructionsThatAreOne) {
-  const auto sum = packet()
+  const auto sum = with_packet()
                        .mov_imm(3, 5)
                        .mov_imm(2, 100)
                        .mov(8, 7)
@@ -77,7 +75,7 @@ TEST(Interpreter, JumpsBetweenTwoInstructionsThatAreOne) {
   Sandbox sandbox(object_of({sum}));
   EXPECT_EQ(sandbox.run(TestPacket(std::vector<uint8_t>(20))), 6u);
   EXPECT_EQ(sandbox.run(TestPacket(std::vector<uint8_t>(60))), 101u);
-  const auto lookup = packet()
+  const auto lookup = with_packet()
                           .store_imm(BPF_W, 10, -8, 1)
                           .mov_imm(0, 0)
                           .mov(8, 7)

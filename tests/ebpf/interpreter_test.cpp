@@ -9,13 +9,11 @@
 namespace trama::ebpf {
 namespace {
 
-Assembler packet() { return Assembler().load(BPF_W, 6, 1, 0).load(BPF_W, 7, 1, 4); }
-
 TEST(Interpreter, ReadsTheContext) {
   const auto field = [](int offset) { return object_of({Assembler().load(BPF_W, 0, 1, offset).exit().code()}); };
   EXPECT_EQ(Sandbox(field(offsetof(xdp_md, ingress_ifindex))).run(), 3u);
   EXPECT_EQ(Sandbox(field(offsetof(xdp_md, rx_queue_index))).run(), 5u);
-  Sandbox length(object_of({packet().mov(0, 7).alu(BPF_SUB, 0, 6).exit().code()}));
+  Sandbox length(object_of({with_packet().mov(0, 7).alu(BPF_SUB, 0, 6).exit().code()}));
   EXPECT_EQ(length.run(TestPacket(std::vector<uint8_t>(77))), 77u);
 }
 
@@ -27,9 +25,9 @@ TEST(Interpreter, FaultsAreNamedAndPlaced) {
     Assembler program;
   } rows[] = {
       {"an address that wraps", Fault::bad_access, 1, Assembler().mov_imm(1, -4).load(BPF_DW, 0, 1, 0).exit()},
-      {"behind the packet", Fault::bad_access, 2, packet().load(BPF_B, 0, 7, 0).exit()},
-      {"half behind the packet", Fault::bad_access, 2, packet().load(BPF_W, 0, 7, -2).exit()},
-      {"before the packet", Fault::bad_access, 2, packet().load(BPF_B, 0, 6, -1).exit()},
+      {"behind the packet", Fault::bad_access, 2, with_packet().load(BPF_B, 0, 7, 0).exit()},
+      {"half behind the packet", Fault::bad_access, 2, with_packet().load(BPF_W, 0, 7, -2).exit()},
+      {"before the packet", Fault::bad_access, 2, with_packet().load(BPF_B, 0, 6, -1).exit()},
       {"null", Fault::bad_access, 1, Assembler().mov_imm(1, 0).load(BPF_B, 0, 1, 0).exit()},
       {"above the stacks", Fault::bad_access, 1, Assembler().mov(1, 10).store_imm(BPF_DW, 1, 8 * 512, 1).exit()},
       {"below the stack", Fault::bad_access, 0, Assembler().store_imm(BPF_DW, 10, -520, 1).exit()},
@@ -138,7 +136,7 @@ TEST(VerifierAndInterpreter, NoProvenAccessFaults) {
     std::mt19937_64 random(seed);
     const auto below = [&random](uint64_t bound) { return static_cast<int>(random() % bound); };
     const int sizes[] = {BPF_B, BPF_H, BPF_W, BPF_DW};
-    Assembler program = packet()
+    Assembler program = with_packet()
                             .mov(8, 6)
                             .mov_imm(9, below(40))
                             .mov_imm(0, 0)

@@ -183,28 +183,11 @@ TEST(JitLookup, AKeyThatAFunctionOverwrites) {
   EXPECT_EQ(sandbox.run(), 7u);
 }
 
-// What stands around a lookup becomes part of it only where nothing jumps into the middle.
-TEST(JitLookup, JumpsIntoTheMiddle) {
-  const auto code = packet()
-                        .store_imm(BPF_W, 10, -8, 1)
-                        .store_imm(BPF_W, 10, -4, 2)
-                        .mov(2, 10)
-                        .mov(8, 7)
-                        .alu(BPF_SUB, 8, 6)
-                        .mov(2, 10)
-                        .add_imm(2, -4)
-                        .jump_imm(BPF_JGT, 8, 30, "long")
-                        .mov(2, 10)
-                        .add_imm(2, -8)
-                        .label("long")
-                        .map(1, 0)
-                        .call(BPF_FUNC_map_lookup_elem)
-                        .jump_imm(BPF_JEQ, 0, 0, "none")
-                        .load(BPF_DW, 0, 0, 0)
-                        .label("none")
-                        .exit()
-                        .code();
-  JitSandbox sandbox(object_of({code}, {map_spec("array", BPF_MAP_TYPE_ARRAY, 4, 8, 4)}));
+// Two ways to a call that is about to come: of packets of more than 30 bytes with a key of 2, of others with one of 1.
+void expect_two_ways(const Assembler& two_ways) {
+  Assembler code = two_ways;
+  code.call(BPF_FUNC_map_lookup_elem).jump_imm(BPF_JEQ, 0, 0, "none").load(BPF_DW, 0, 0, 0).label("none").exit();
+  JitSandbox sandbox(object_of({code.code()}, {map_spec("array", BPF_MAP_TYPE_ARRAY, 4, 8, 4)}));
   ASSERT_TRUE(sandbox.jit);
   ASSERT_TRUE((*sandbox.maps)[0].set(bytes_of(1u), bytes_of(uint64_t{7})));
   ASSERT_TRUE((*sandbox.maps)[0].set(bytes_of(2u), bytes_of(uint64_t{8})));
@@ -212,33 +195,33 @@ TEST(JitLookup, JumpsIntoTheMiddle) {
   EXPECT_EQ(sandbox.run(TestPacket(Bytes(60))), 8u);
 }
 
-// Two ways to the same call, each with a key of its own.
+// Both keys are on the stack; r8: the length of the packet.
+Assembler two_keys() {
+  return packet().store_imm(BPF_W, 10, -8, 1).store_imm(BPF_W, 10, -4, 2).mov(8, 7).alu(BPF_SUB, 8, 6);
+}
+
+// What stands around a lookup becomes part of it only where nothing jumps into the middle.
+TEST(JitLookup, JumpsIntoTheMiddle) {
+  expect_two_ways(two_keys()
+                      .mov(2, 10)
+                      .add_imm(2, -4)
+                      .jump_imm(BPF_JGT, 8, 30, "long")
+                      .mov(2, 10)
+                      .add_imm(2, -8)
+                      .label("long")
+                      .map(1, 0));
+}
+
 TEST(JitLookup, JumpsToTheCall) {
-  const auto code = packet()
-                        .store_imm(BPF_W, 10, -8, 1)
-                        .store_imm(BPF_W, 10, -4, 2)
-                        .mov(8, 7)
-                        .alu(BPF_SUB, 8, 6)
-                        .map(1, 0)
-                        .mov(2, 10)
-                        .add_imm(2, -4)
-                        .jump_imm(BPF_JGT, 8, 30, "call")
-                        .mov(2, 10)
-                        .add_imm(2, -8)
-                        .map(1, 0)
-                        .label("call")
-                        .call(BPF_FUNC_map_lookup_elem)
-                        .jump_imm(BPF_JEQ, 0, 0, "none")
-                        .load(BPF_DW, 0, 0, 0)
-                        .label("none")
-                        .exit()
-                        .code();
-  JitSandbox sandbox(object_of({code}, {map_spec("array", BPF_MAP_TYPE_ARRAY, 4, 8, 4)}));
-  ASSERT_TRUE(sandbox.jit);
-  ASSERT_TRUE((*sandbox.maps)[0].set(bytes_of(1u), bytes_of(uint64_t{7})));
-  ASSERT_TRUE((*sandbox.maps)[0].set(bytes_of(2u), bytes_of(uint64_t{8})));
-  EXPECT_EQ(sandbox.run(TestPacket(Bytes(20))), 7u);
-  EXPECT_EQ(sandbox.run(TestPacket(Bytes(60))), 8u);
+  expect_two_ways(two_keys()
+                      .map(1, 0)
+                      .mov(2, 10)
+                      .add_imm(2, -4)
+                      .jump_imm(BPF_JGT, 8, 30, "call")
+                      .mov(2, 10)
+                      .add_imm(2, -8)
+                      .map(1, 0)
+                      .label("call"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "ebpf/kernel_filter.hpp"
 #include "ebpf/kernel_privileges.hpp"
+#include "tests/ebpf/kernel_filter_pieces.hpp"
 #include "tests/support/kernel_links.hpp"
 #include "tests/support/network_namespace.hpp"
 
@@ -21,15 +22,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-using Chain = std::vector<std::shared_ptr<const FilterModule>>;
-
 Chain chain_of(const std::string& object, const ModuleOptions& options) {
   auto module = FilterModule::load(object, options);
   EXPECT_TRUE(module) << describe(module.error());
   return module ? Chain{*module} : Chain{};
 }
 
-Chain privacy() {
+Chain privacy_chain() {
   return chain_of(std::string(TRAMA_FILTERS) + "/privacy_ranges.bpf.o", {.ranges = {"10.0.0.0/8:either"}});
 }
 
@@ -53,7 +52,7 @@ class KernelFilterEndings : public testing::Test {
 
 TEST_F(KernelFilterEndings, NothingIsLeftAndItStartsAgain) {
   for (int start = 0; start < 3; ++start) {
-    const auto filter = KernelFilter::attach("tap0", privacy(), {});
+    const auto filter = KernelFilter::attach("tap0", privacy_chain(), {});
     ASSERT_TRUE(filter) << describe(filter.error());
     EXPECT_THAT(link(), HasSubstr("prog/xdp"));
   }
@@ -66,7 +65,7 @@ TEST_F(KernelFilterEndings, NothingIsLeftWhenTheProcessIsKilled) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const auto filter = KernelFilter::attach("tap0", privacy(), {});
+    const auto filter = KernelFilter::attach("tap0", privacy_chain(), {});
     const char good = filter ? 'y' : 'n';
     if (::write(ready[1], &good, 1) != 1) ::_exit(1);
     for (;;) ::pause();
@@ -82,15 +81,15 @@ TEST_F(KernelFilterEndings, NothingIsLeftWhenTheProcessIsKilled) {
   ::close(ready[0]);
   ::close(ready[1]);
   EXPECT_THAT(link(), Not(HasSubstr("xdp")));
-  const auto again = KernelFilter::attach("tap0", privacy(), {});
+  const auto again = KernelFilter::attach("tap0", privacy_chain(), {});
   EXPECT_TRUE(again) << describe(again.error());
 }
 
 TEST_F(KernelFilterEndings, AProgramThatIsThereStays) {
-  const auto first = KernelFilter::attach("tap0", privacy(), {});
+  const auto first = KernelFilter::attach("tap0", privacy_chain(), {});
   ASSERT_TRUE(first) << describe(first.error());
   for (const KernelMode mode : {KernelMode::automatic, KernelMode::native, KernelMode::generic}) {
-    const auto second = KernelFilter::attach("tap0", privacy(), {.mode = mode});
+    const auto second = KernelFilter::attach("tap0", privacy_chain(), {.mode = mode});
     ASSERT_FALSE(second);
     EXPECT_THAT(second.error().text, HasSubstr("interface tap0 has an XDP program already: trama_filter (number "));
     EXPECT_THAT(second.error().hint, HasSubstr("ip link set dev tap0 xdp off"));
@@ -100,30 +99,30 @@ TEST_F(KernelFilterEndings, AProgramThatIsThereStays) {
 }
 
 TEST_F(KernelFilterEndings, AnInterfaceThatVanishesIsNoticed) {
-  const auto filter = KernelFilter::attach("tap0", privacy(), {});
+  const auto filter = KernelFilter::attach("tap0", privacy_chain(), {});
   ASSERT_TRUE(filter) << describe(filter.error());
   EXPECT_EQ((*filter)->state(), KernelFilterState::on);
   network_.run("ip link delete dev tap0");
   EXPECT_EQ((*filter)->state(), KernelFilterState::gone);
-  const auto updated = (*filter)->update(privacy());
+  const auto updated = (*filter)->update(privacy_chain());
   ASSERT_FALSE(updated);
   EXPECT_THAT(updated.error().hint, HasSubstr("isn't there any more"));
   EXPECT_TRUE((*filter)->counts());
 }
 
 TEST_F(KernelFilterEndings, ThatItWasTakenOffIsNoticed) {
-  const auto filter = KernelFilter::attach("tap0", privacy(), {});
+  const auto filter = KernelFilter::attach("tap0", privacy_chain(), {});
   ASSERT_TRUE(filter) << describe(filter.error());
   test::take_filters_off();
   EXPECT_THAT(link(), Not(HasSubstr("xdp")));
   EXPECT_EQ((*filter)->state(), KernelFilterState::off);
-  EXPECT_FALSE((*filter)->update(privacy()));
+  EXPECT_FALSE((*filter)->update(privacy_chain()));
 }
 
 TEST_F(KernelFilterEndings, IsNotChangedToOtherModules) {
-  const auto filter = KernelFilter::attach("tap0", privacy(), {});
+  const auto filter = KernelFilter::attach("tap0", privacy_chain(), {});
   ASSERT_TRUE(filter) << describe(filter.error());
-  const Chain twice = {privacy()[0], privacy()[0]};
+  const Chain twice = {privacy_chain()[0], privacy_chain()[0]};
   const Chain other = chain_of(std::string(TRAMA_FILTERS) + "/ports.bpf.o", {});
   const Chain otherwise = chain_of(std::string(TRAMA_FILTERS) + "/privacy_ranges.bpf.o", {.drop = Meaning::filtered});
   for (const Chain& chain : {Chain{}, twice, other, otherwise}) {
@@ -134,7 +133,7 @@ TEST_F(KernelFilterEndings, IsNotChangedToOtherModules) {
 }
 
 TEST_F(KernelFilterEndings, AnInterfaceThatIsNotThere) {
-  const auto filter = KernelFilter::attach("tap7", privacy(), {});
+  const auto filter = KernelFilter::attach("tap7", privacy_chain(), {});
   ASSERT_FALSE(filter);
   EXPECT_EQ(filter.error().text, "there is no interface tap7");
 }
@@ -157,7 +156,7 @@ TEST_F(KernelFilterEndings, ModulesThatDoNotFitAreRefusedWithTheReason) {
 
 // The engine stops it after so many steps; the kernel doesn't let it begin.
 TEST_F(KernelFilterEndings, WhatTheKernelRefusesIsSaidWithItsReasonAndTheLine) {
-  Chain chain = privacy();
+  Chain chain = privacy_chain();
   chain.push_back(of_tests("never_ends")[0]);
   const auto filter = KernelFilter::attach("tap0", chain, {});
   ASSERT_FALSE(filter);
@@ -191,7 +190,7 @@ TEST_F(KernelFilterEndings, EachMissingCapabilityIsNamed) {
                         {{CAP_NET_ADMIN}, {admin}, {bpf, perfmon}},
                         {{CAP_SYS_ADMIN, CAP_PERFMON}, {perfmon}, {bpf, admin}},
                         {{CAP_SYS_ADMIN, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON}, {bpf, admin, perfmon}, {}}};
-  const Chain chain = privacy();
+  const Chain chain = privacy_chain();
   for (const Case& one : cases) {
     without(one.without, [&] {
       const auto filter = KernelFilter::attach("tap0", chain, {});
@@ -216,16 +215,16 @@ TEST_F(KernelFilterEndings, EachMissingCapabilityIsNamed) {
 
 // As after --user: what was attached goes on, counts are told, and only changes are refused.
 TEST_F(KernelFilterEndings, CapabilitiesMayBeGivenUpOnceItRuns) {
-  const auto filter = KernelFilter::attach("tap0", privacy(), {});
+  const auto filter = KernelFilter::attach("tap0", privacy_chain(), {});
   ASSERT_TRUE(filter) << describe(filter.error());
   without({CAP_SYS_ADMIN, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON}, [&] {
     EXPECT_TRUE((*filter)->counts());
     EXPECT_EQ((*filter)->state(), KernelFilterState::on);
-    const auto updated = (*filter)->update(privacy());
+    const auto updated = (*filter)->update(privacy_chain());
     ASSERT_FALSE(updated);
     EXPECT_THAT(updated.error().text, HasSubstr("CAP_BPF ("));
   });
-  EXPECT_TRUE((*filter)->update(privacy()));
+  EXPECT_TRUE((*filter)->update(privacy_chain()));
 }
 
 }  // namespace

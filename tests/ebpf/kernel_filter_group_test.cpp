@@ -6,6 +6,8 @@
 #include <chrono>
 
 #include "ebpf/kernel_privileges.hpp"
+#include "tests/ebpf/kernel_filter_pieces.hpp"
+#include "tests/support/filter_objects.hpp"
 #include "tests/support/kernel_links.hpp"
 #include "tests/support/network_namespace.hpp"
 #include "tests/support/packet_builder.hpp"
@@ -15,13 +17,9 @@ namespace {
 
 using test::FrameSocket;
 using test::NetworkNamespace;
+using test::shipped;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr uint32_t kInside = 0x0A010203, kOutside = 0x0B000001;
-constexpr std::chrono::seconds kLimit{20};
-
-std::string shipped(const std::string& name) { return std::string(TRAMA_FILTERS) + "/" + name + ".bpf.o"; }
 
 class KernelFilterGroupTest : public testing::Test {
  protected:

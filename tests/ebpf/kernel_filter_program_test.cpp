@@ -10,22 +10,21 @@
 #include "ebpf/kernel_privileges.hpp"
 #include "ebpf/kernel_program.hpp"
 #include "ebpf/trama_filter.h"
+#include "tests/ebpf/kernel_filter_pieces.hpp"
 #include "tests/ebpf/sandbox.hpp"
 #include "tests/support/packet_builder.hpp"
 
 namespace trama::ebpf {
 namespace {
 
-using Chain = std::vector<std::shared_ptr<const FilterModule>>;
-constexpr uint32_t kLeastBytes = 14;  // that the kernel runs a program on by order
-constexpr uint32_t kInside = 0x0A010203, kOutside = 0x0B000001;
+constexpr uint32_t kLeastFrameBytes = 14;  // that the kernel runs a program on by order
 
 std::shared_ptr<FilterModule> load(const std::string& folder, const std::string& name, const ModuleOptions& options) {
   auto module = FilterModule::load(folder + "/" + name + ".bpf.o", options);
   EXPECT_TRUE(module) << describe(module.error());
   return module ? *module : nullptr;
 }
-std::shared_ptr<FilterModule> shipped(const std::string& name, const ModuleOptions& options = {}) {
+std::shared_ptr<FilterModule> shipped_module(const std::string& name, const ModuleOptions& options = {}) {
   return load(TRAMA_FILTERS, name, options);
 }
 
@@ -135,13 +134,13 @@ class KernelChain : public testing::Test {
 
 TEST_F(KernelChain, SameVerdictsAsTheEngineForEveryFrameOfTheBuilders) {
   const std::vector<std::string> ranges = {"10.0.0.0/8:either", "2001:db8::/32:source"};
-  const auto privacy = shipped("privacy_ranges", {.ranges = ranges});
-  const auto ports = shipped("ports", {.entries = {"ports: tcp/443 = 1", "ports: any = 1"}});
-  const auto sample = shipped("sample", {.entries = {"one_in: 0 = 2"}});
-  const auto counts = shipped("prefix_count", {.entries = {"prefixes_v4: 11.0.0.0/8 = 7"}});
-  const auto protocols = shipped("template", {.entries = {"wanted: 0 = 1"}});
+  const auto privacy = shipped_module("privacy_ranges", {.ranges = ranges});
+  const auto ports = shipped_module("ports", {.entries = {"ports: tcp/443 = 1", "ports: any = 1"}});
+  const auto sample = shipped_module("sample", {.entries = {"one_in: 0 = 2"}});
+  const auto counts = shipped_module("prefix_count", {.entries = {"prefixes_v4: 11.0.0.0/8 = 7"}});
+  const auto protocols = shipped_module("template", {.entries = {"wanted: 0 = 1"}});
   const Chain chains[] = {{privacy},          {ports},
-                          {sample},           {shipped("sample")},
+                          {sample},           {shipped_module("sample")},
                           {counts},           {protocols},
                           {privacy, ports},   {sample, privacy},
                           {privacy, privacy}, {counts, sample, protocols, ports, privacy}};
@@ -153,7 +152,8 @@ TEST_F(KernelChain, SameVerdictsAsTheEngineForEveryFrameOfTheBuilders) {
       size_t at = 0;
       for (const PacketBytes& frame : frames()) {
         SCOPED_TRACE("frame " + std::to_string(at++));
-        for (size_t captured = kLeastBytes; captured <= frame.size(); captured += at % 5 == 0 ? 1 : frame.size() - 14) {
+        for (size_t captured = kLeastFrameBytes; captured <= frame.size();
+             captured += at % 5 == 0 ? 1 : frame.size() - 14) {
           const CapturedPacket packet(frame, captured);
           expect_the_same({packet.data(), packet.captured()});
           if (HasFatalFailure()) return;
@@ -213,7 +213,7 @@ TEST_F(KernelChain, VariablesFunctionsAndTailCalls) {
     SCOPED_TRACE(name);
     const auto module = load(TRAMA_TEST_FILTERS, name, {.program = "first"});
     ASSERT_TRUE(module->properties().tail_calls);
-    const auto second = shipped("ports", {.entries = {"ports: any = 1"}});
+    const auto second = shipped_module("ports", {.entries = {"ports: any = 1"}});
     put_into_kernel({second, module, second});
     if (HasFatalFailure()) return;
     for (const size_t bytes : {size_t{50}, size_t{99}, size_t{100}, size_t{200}})
@@ -224,13 +224,13 @@ TEST_F(KernelChain, VariablesFunctionsAndTailCalls) {
 }
 
 TEST_F(KernelChain, ANewProgramGoesOnCountingAndTakesTheNewRanges) {
-  const auto module = shipped("privacy_ranges", {.ranges = {"10.0.0.0/8:either"}});
+  const auto module = shipped_module("privacy_ranges", {.ranges = {"10.0.0.0/8:either"}});
   put_into_kernel({module});
   if (HasFatalFailure()) return;
   const PacketBytes frame = ethernet_ipv4_packet(kInside, kOutside);
   EXPECT_EQ(in_kernel(frame), static_cast<uint32_t>(XDP_DROP));
 
-  put_new(shipped("privacy_ranges"));
+  put_new(shipped_module("privacy_ranges"));
   EXPECT_EQ(in_kernel(frame), static_cast<uint32_t>(XDP_PASS));
   EXPECT_EQ(counted(), (std::vector<VerdictCounts>{{0, 1, 1, 0, 0, 0}}));
 
@@ -282,7 +282,7 @@ TEST_F(KernelChain, PassesToTheHostWhereNoSocketIs) {
                     outside = ethernet_ipv4_packet(kOutside, kOutside);
   put_into_kernel({}, {.sockets = sockets.number()});
   EXPECT_EQ(in_kernel(inside), static_cast<uint32_t>(XDP_PASS));
-  put_into_kernel({shipped("privacy_ranges", {.ranges = {"10.0.0.0/8:either"}})}, {.sockets = sockets.number()});
+  put_into_kernel({shipped_module("privacy_ranges", {.ranges = {"10.0.0.0/8:either"}})}, {.sockets = sockets.number()});
   EXPECT_EQ(in_kernel(inside), static_cast<uint32_t>(XDP_DROP));
   EXPECT_EQ(in_kernel(outside), static_cast<uint32_t>(XDP_PASS));
 }

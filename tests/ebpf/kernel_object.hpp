@@ -1,6 +1,7 @@
 // An object made by hand, in the kernel: its maps with what Maps hold of it, and its programs.
 #pragma once
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>

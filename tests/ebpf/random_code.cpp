@@ -44,10 +44,8 @@ void RandomCode::context_to(int to) {
 }
 
 void RandomCode::begin() {
-  if (keeps_context_in_register())
-    code_.mov(numbers_, 1);
-  else
-    code_.store(BPF_DW, 10, kContextSlot, 1);
+  if (keeps_context_in_register()) code_.mov(numbers_, 1);
+  if (!keeps_context_in_register() || care_ == Care::little) code_.store(BPF_DW, 10, kContextSlot, 1);
   for (int slot = 0; slot < kNumberSlots; ++slot) {
     fill(0);
     code_.store(BPF_DW, 10, kFirstNumberSlot + 8 * slot, 0);
@@ -56,6 +54,10 @@ void RandomCode::begin() {
   code_.store(BPF_DW, 10, kKeySlot, 0);
   fill(1);
   if (function_ == 0) fill_from(2, 5);  // arguments of the others
+  if (has_caller_stack()) {
+    code_.store(BPF_DW, 10, kCallerSlot, 2);
+    fill(2);
+  }
   fill_from(6, numbers_ - 1);
 }
 
@@ -72,7 +74,7 @@ void RandomCode::actions(int count) {
 }
 
 void RandomCode::action() {
-  switch (below(24)) {
+  switch (below(27)) {
     case 0:
     case 1:
     case 2:
@@ -96,6 +98,9 @@ void RandomCode::action() {
     case 20: return call_function();
     case 21: return call_program();
     case 22: return load_bytes();
+    case 23:
+    case 24: return use_caller_stack();
+    case 25: return use_caller_context();
     default: return move_head();
   }
 }
@@ -167,6 +172,10 @@ void RandomCode::call_function() {
   const int callee = function_ + 1 + below(kFunctions - function_);
   called_[static_cast<size_t>(callee)] = true;
   context_to(1);
+  if (has_caller_stack() && one_in(3))
+    code_.load(BPF_DW, 2, 10, kCallerSlot);
+  else if (keeps_context_in_register())
+    code_.mov(2, 10);
   code_.call(name_of(callee));
   fill_from(1, 5);
 }

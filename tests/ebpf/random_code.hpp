@@ -30,6 +30,7 @@ class RandomCode {
   static constexpr int kSizes[] = {BPF_B, BPF_H, BPF_W, BPF_DW};
   // The frame of every function.
   static constexpr int kContextSlot = -8, kFirstNumberSlot = -80, kNumberSlots = 9, kKeySlot = -104;
+  static constexpr int kCallerSlot = -112, kPointerSlot = -120;  // a caller's r10; a pointer, for a moment
   static constexpr int kCounterSlots[] = {-88, -96};
   // Beside the main program; each may call those behind it.
   static constexpr int kFunctions = 3;
@@ -59,6 +60,8 @@ class RandomCode {
   void fill_from(int first, int last);
   bool keeps_context_in_register() const { return numbers_ < kRegisters; }  // r9; else in the frame
   void context_to(int to);
+  // Functions get a stack pointer, through which they store. Our verifier knows no more of its own frame then.
+  bool has_caller_stack() const { return function_ > 0 && keeps_context_in_register(); }
 
   void begin();
   void end();
@@ -73,6 +76,8 @@ class RandomCode {
   void call_program();
 
   void use_stack();
+  void use_caller_stack();
+  void use_caller_context();
   void use_atomic(int base, int offset);
   void use_memory(int base, int first, int room);
   void use_packet();

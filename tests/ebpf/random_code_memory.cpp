@@ -18,6 +18,40 @@ void RandomCode::use_stack() {
   }
 }
 
+// In the frame of a caller, while the own one keeps a pointer. Careless: where the own frame is, too, which lies behind
+// the caller's; whole slots only, so that nothing is left of an address.
+void RandomCode::use_caller_stack() {
+  if (!has_caller_stack()) return use_stack();
+  const auto [base, pointer, other] = different<3>();
+  constexpr int kFrame = static_cast<int>(kFrameBytes);
+  const int size = kSizes[below(4)], bytes = bytes_of_size(size);
+  code_.map_value(pointer, kSingle, 0).store(BPF_DW, 10, kPointerSlot, pointer).load(BPF_DW, base, 10, kCallerSlot);
+  if (careless())
+    code_.store(BPF_DW, base, one_in(2) ? kFrame + kPointerSlot : 8 * below(2 * kFrame / 8) - kFrame, other);
+  else if (one_in(3))
+    code_.load(size, other, base, number_slot() + bytes * below(8 / bytes));
+  else
+    code_.store(size, base, number_slot() + bytes * below(8 / bytes), other);
+  code_.load(BPF_DW, pointer, 10, kPointerSlot);
+  fill(base);
+  use_memory(pointer, 0, 32);
+  fill(pointer);
+}
+
+// Careless: half an address that was read from the context of a caller, through a pointer that could be anything, is a
+// distance. It is made so large that nothing lies there.
+void RandomCode::use_caller_context() {
+  if (!has_caller_stack() || !careless()) return use_caller_stack();
+  const auto [base, distance, pointer] = different<3>();
+  code_.load(BPF_DW, base, 10, kCallerSlot).load(BPF_DW, base, base, kContextSlot);
+  code_.load(BPF_W, distance, base, one_in(2) ? offsetof(xdp_md, data) : offsetof(xdp_md, data_end));
+  code_.alu_imm(BPF_RSH, distance, 32).alu_imm(BPF_LSH, distance, 24);
+  code_.map_value(pointer, kSingle, 0).alu(BPF_ADD, pointer, distance);
+  fill(base);
+  use_memory(pointer, 0, 32);
+  for (const int used : {base, distance, pointer}) fill(used);
+}
+
 // The base is kept.
 void RandomCode::use_atomic(int base, int offset) {
   constexpr int kOperations[] = {BPF_ADD,

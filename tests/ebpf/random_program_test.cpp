@@ -121,6 +121,7 @@ TEST(RandomPrograms, TheKernelComesToTheSameEnd) {
         }
     }
   }
+  RecordProperty("taken", std::to_string(taken));
   EXPECT_GT(taken, count / 2);
 }
 

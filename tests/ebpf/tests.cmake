@@ -1,4 +1,6 @@
-list(APPEND TRAMA_EBPF_TESTS conformance.cpp)
+list(APPEND TRAMA_EBPF_TESTS conformance_arithmetic.cpp)
+list(APPEND TRAMA_EBPF_TESTS conformance_jumps.cpp)
+list(APPEND TRAMA_EBPF_TESTS conformance_memory.cpp)
 list(APPEND TRAMA_EBPF_TESTS conformance_test.cpp)
 list(APPEND TRAMA_EBPF_TESTS epochs_test.cpp)
 list(APPEND TRAMA_EBPF_TESTS filter_module_test.cpp)
@@ -23,7 +25,10 @@ list(APPEND TRAMA_EBPF_TESTS random_code.cpp)
 list(APPEND TRAMA_EBPF_TESTS random_code_memory.cpp)
 list(APPEND TRAMA_EBPF_TESTS random_program.cpp)
 list(APPEND TRAMA_EBPF_TESTS random_program_test.cpp)
+list(APPEND TRAMA_EBPF_TESTS ring_record_test.cpp)
 list(APPEND TRAMA_EBPF_TESTS unfilled_maps_test.cpp)
+list(APPEND TRAMA_EBPF_TESTS verifier_proof_test.cpp)
+list(APPEND TRAMA_EBPF_TESTS verifier_refusal_test.cpp)
 list(APPEND TRAMA_EBPF_TESTS verifier_test.cpp)
 
 # Those with threads, which ThreadSanitizer watches.

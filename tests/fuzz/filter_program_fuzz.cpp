@@ -1,5 +1,5 @@
-// Fuzz target of the verifier and of machine code. Input: three bytes that choose the packet and the length of the
-// first program, then two programs (filter_input.hpp).
+// Fuzz target of the verifier and of machine code. Input: two bytes that choose the packet, then two programs
+// (filter_input.hpp).
 //
 // What the verifier takes is run by the interpreter, which checks every access, and by machine code, in the same
 // memory: verdict, fault and its place, steps, packet, stack, maps and counters must be the same. So a wrong proof
@@ -17,6 +17,8 @@
 #include "ebpf/jit.hpp"
 #include "ebpf/verifier.hpp"
 #include "tests/fuzz/filter_input.hpp"
+#include "tests/fuzz/filter_maps.hpp"
+#include "tests/fuzz/filter_records.hpp"
 
 namespace trama::ebpf {
 namespace {
@@ -50,6 +52,7 @@ class World {
  public:
   World() {
     object.maps = fuzz_maps();
+    object.programs = {{"first", {}, {}}, {"second", {}, {}}};
     maps = std::move(*Maps::create(object, 1));
     const uint32_t addresses[] = {0, 0x0a, 0x0a00000a, 0xffffffff}, lengths[] = {0, 8, 32, 31};
     std::vector<Prefix> prefixes;
@@ -155,16 +158,29 @@ void compare(World& world, const Analysis& analysis, const Bytes& packet, bool a
 }  // namespace
 }  // namespace trama::ebpf
 
+constexpr size_t kHeaderBytes = 2;
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  std::minstd_rand random(seed);
+  return trama::ebpf::mutate_records(data, size, most, kHeaderBytes, random);
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* one, size_t one_size, const uint8_t* other,
+                                            size_t other_size, uint8_t* out, size_t most, unsigned seed) {
+  std::minstd_rand random(seed);
+  return trama::ebpf::cross_records({one, one_size}, {other, other_size}, {out, most}, kHeaderBytes, random);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trama::ebpf;
-  constexpr size_t kMostInstructions = 200, kMostPacketBytes = 128;
+  constexpr size_t kMostPacketBytes = 128;
   static World* const world = new World;
-  FilterInput input({data, size});
-  const uint8_t shape = input.byte(), filling = input.byte();
-  const size_t first = std::min<size_t>(input.byte(), kMostInstructions);
+  const std::span<const uint8_t> all(data, size);
+  const uint8_t shape = size > 0 ? data[0] : 0, filling = size > 1 ? data[1] : 0;
   std::vector<uint8_t> packet(shape % kMostPacketBytes);
   for (size_t i = 0; i < packet.size(); ++i) packet[i] = static_cast<uint8_t>(i * filling);
-  world->object.programs = {{"first", input.program(first), {}}, {"second", input.program(kMostInstructions), {}}};
+  FilterInput input(all.subspan(std::min(size, kHeaderBytes)));
+  for (Program& program : world->object.programs) program.code = input.program();
 
   world->maps->begin_batch(*world->execution);
   const bool at_end = shape >= kMostPacketBytes;
