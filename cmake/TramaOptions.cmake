@@ -50,6 +50,19 @@ if(TRAMA_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     <span> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <tl/expected.hpp>)
 endif()
 
+# The presets of the sanitizers compile several files at once (CMAKE_UNITY_BUILD), and that of the release the tests
+# (TRAMA_UNITY_TESTS): it takes a third of the time. Not the product that is installed, for the same reason as above.
+# Eight files that stand one after the other in a list are then one, so that names in their unnamed namespaces meet, and
+# a new file in the list brings others together. When they collide, rename one, or make one of two that are the same. A
+# function may also overload another one without a word: -DCMAKE_UNITY_BUILD_BATCH_SIZE=0, which takes all files of a
+# target at once, shows most of what might meet, and the preset `dev`, which takes none, what a test forgot to include.
+# Compiled apart are files that can't have company: what Highway compiles once for each processor, system headers that
+# define what others do, and parts of which each has the same short names for its own numbers.
+option(TRAMA_UNITY_TESTS "Compile several tests at once" OFF)
+function(trama_compile_apart)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # What runs once a run (command line, graph files, JSON, eBPF objects) and not for each packet: instrumented, it takes
 # three times as long to optimize as it will ever run.
 if(TRAMA_SANITIZE)

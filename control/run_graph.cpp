@@ -18,20 +18,20 @@
 namespace trama {
 namespace {
 
-using Wanted = std::function<bool(const StageKind&)>;
+using WantedKind = std::function<bool(const StageKind&)>;
 
 bool has_parameter(const StageKind& kind, const std::string& name) {
   return std::any_of(kind.parameters.begin(), kind.parameters.end(),
                      [&](const ParameterHelp& parameter) { return parameter.name == name; });
 }
 
-Wanted any_stage() {
+WantedKind any_stage() {
   return [](const StageKind&) { return true; };
 }
-Wanted source_stage() {
+WantedKind source_stage() {
   return [](const StageKind& kind) { return kind.source; };
 }
-Wanted stage_of_kind(const char* name) {
+WantedKind stage_of_kind(const char* name) {
   return [name](const StageKind& kind) { return kind.info.kind == name; };
 }
 
@@ -54,13 +54,13 @@ class GraphOptions {
   GraphOptions(GraphSpec& spec, const Registry& registry) : spec_(spec), registry_(registry) {}
 
   template <class T>
-  void set(const char* option, const std::optional<T>& value, const char* parameter, Wanted wanted = any_stage()) {
+  void set(const char* option, const std::optional<T>& value, const char* parameter, WantedKind wanted = any_stage()) {
     if (value) give(option, value_of(*value), parameter, wanted);
   }
-  void set_list(const char* option, const std::vector<std::string>& values, const char* parameter, Wanted wanted) {
+  void set_list(const char* option, const std::vector<std::string>& values, const char* parameter, WantedKind wanted) {
     if (!values.empty()) give(option, values, parameter, wanted);
   }
-  void append(const char* option, const std::vector<std::string>& values, const char* parameter, Wanted wanted);
+  void append(const char* option, const std::vector<std::string>& values, const char* parameter, WantedKind wanted);
   void choose_key(const RunOptions& options);
   void replicas(const std::string& assignment);
   void parameter(const std::string& assignment, const char* option);
@@ -75,8 +75,8 @@ class GraphOptions {
   static Value value_of(double seconds) { return seconds; }
   static Value value_of(bool flag) { return flag; }
 
-  StageSpec* the_one(const char* option, const char* parameter, const Wanted& wanted);
-  void give(const char* option, Value value, const char* parameter, const Wanted& wanted) {
+  StageSpec* the_one(const char* option, const char* parameter, const WantedKind& wanted);
+  void give(const char* option, Value value, const char* parameter, const WantedKind& wanted) {
     if (StageSpec* stage = the_one(option, parameter, wanted))
       stage->parameters.values[parameter] = {std::move(value), {option, 0}};
   }
@@ -90,7 +90,7 @@ class GraphOptions {
 };
 
 // The stage that an option means: the only one with such a parameter.
-StageSpec* GraphOptions::the_one(const char* option, const char* parameter, const Wanted& wanted) {
+StageSpec* GraphOptions::the_one(const char* option, const char* parameter, const WantedKind& wanted) {
   std::vector<StageSpec*> having;
   std::vector<std::string> names, kinds;
   for (StageSpec& stage : spec_.stages) {
@@ -114,7 +114,7 @@ StageSpec* GraphOptions::the_one(const char* option, const char* parameter, cons
 
 // Ranges and lists of them are added to what the graph file has: an option must not let out what the file keeps in.
 void GraphOptions::append(const char* option, const std::vector<std::string>& values, const char* parameter,
-                          Wanted wanted) {
+                          WantedKind wanted) {
   if (values.empty()) return;
   StageSpec* stage = the_one(option, parameter, wanted);
   if (!stage) return;

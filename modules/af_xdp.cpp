@@ -31,7 +31,7 @@
 namespace trama {
 namespace {
 
-constexpr PluginSource kPlugin{
+constexpr PluginSource kXdpPlugin{
     .file = "trama-af_xdp.so", .library = "libxdp", .runtime_package = "libxdp1", .build_package = "libxdp-dev"};
 
 Diagnostic as_diagnostic(const ebpf::Refusal& refusal) {
@@ -92,7 +92,7 @@ class AfXdp final {
     for (const std::string& name : parameters.socket.interfaces)
       if (auto usable = check_interface(name); !usable) return at_place(std::move(usable.error()));
     if (auto allowed = ebpf::check_capabilities(); !allowed) return at_place(as_diagnostic(allowed.error()));
-    auto opened = open_plugin_devices(kPlugin, parameters.socket);
+    auto opened = open_plugin_devices(kXdpPlugin, parameters.socket);
     if (!opened) return at_place(std::move(opened.error()));
     std::vector<int> sockets;
     for (const auto& device : opened->devices) sockets.push_back(static_cast<XdpDevice&>(*device).sockets());

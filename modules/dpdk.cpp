@@ -24,7 +24,7 @@
 namespace trama {
 namespace {
 
-constexpr PluginSource kPlugin{
+constexpr PluginSource kDpdkPlugin{
     .file = "trama-dpdk.so", .library = "DPDK", .runtime_package = "librte-meta-net", .build_package = "libdpdk-dev"};
 
 enum class Role : uint8_t { host, tap };
@@ -117,7 +117,7 @@ class Dpdk final {
     options.batch_items = context.sizes.batch_items;
     options.tap = parameters.role == Role::tap;
     options.only_ip = parameters.keep == Keep::ip;
-    auto opened = open_plugin_devices(kPlugin, options);
+    auto opened = open_plugin_devices(kDpdkPlugin, options);
     if (!opened) {
       Diagnostic wrong = std::move(opened.error());
       wrong.place = parameters.devices_place;

@@ -11,7 +11,6 @@ constexpr const char* kTypeNames[16] = {"(none)", "BOOL",   "INT8",         "UIN
                                         "FC32",   "FC64",   "user-defined", "(none)"};
 constexpr uint8_t kTypeBytes[10] = {0, 1, 1, 1, 2, 2, 4, 4, 8, 8};
 constexpr uint64_t kIndexMax = uint64_t{1} << 60;  // GrB_INDEX_MAX + 1
-constexpr const char* kArrayNames[kBlobArrays] = {"starts", "vectors", "bitmap", "indices", "values"};
 
 FormatExpected<void> check_type(const BlobHeader& header) {
   const uint32_t type = header.type();
@@ -50,7 +49,7 @@ FormatExpected<void> check_lengths(const BlobHeader& header) {
   }
   const auto& bytes = header.array_bytes;
   auto wrong = [](BlobArray array) {
-    return format_failure(std::string("the length of the ") + kArrayNames[array] + " doesn't fit the header");
+    return format_failure(std::string("the length of the ") + kBlobArrayNames[array] + " doesn't fit the header");
   };
   const uint64_t index_bytes = header.indices_are_32() ? 4 : 8;
   const uint64_t entries = bytes[kIndices] / index_bytes;

@@ -23,6 +23,7 @@ enum BlobArray : size_t {
   kValues = 4,   // Ax: values; a single one when iso
   kBlobArrays = 5,
 };
+inline constexpr const char* kBlobArrayNames[kBlobArrays] = {"starts", "vectors", "bitmap", "indices", "values"};
 
 struct BlobHeader {
   struct Blocks {

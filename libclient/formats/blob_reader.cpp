@@ -14,8 +14,6 @@
 namespace trama {
 namespace {
 
-constexpr const char* kArrayNames[kBlobArrays] = {"starts", "vectors", "bitmap", "indices", "values"};
-
 // The most bytes that one compressed byte can become. LZ4: a length byte of 255. ZSTD: a block of up to 128 KiB that
 // repeats one byte takes four (RFC 8878 3.1.1.2).
 constexpr uint64_t kLz4Ratio = 255, kZstdRatio = (128 << 10) / 4;
@@ -27,7 +25,7 @@ struct Array {
 };
 
 tl::unexpected<FormatError> damaged(size_t array, const std::string& what) {
-  return format_failure(std::string("damaged blob: ") + what + " (" + kArrayNames[array] + ")");
+  return format_failure(std::string("damaged blob: ") + what + " (" + kBlobArrayNames[array] + ")");
 }
 
 // First uncompressed byte of a block: GB_PARTITION of the library, in double arithmetic.

@@ -8,8 +8,8 @@
 namespace trama {
 namespace {
 
-constexpr size_t kHeaderBytes = 48, kReservedBytes = 14;
-static_assert(kMostNoteBytes == kHeaderBytes + kMostNoteText + kSealBytes);
+constexpr size_t kNoteHeaderBytes = 48, kReservedBytes = 14;
+static_assert(kMostNoteBytes == kNoteHeaderBytes + kMostNoteText + kSealBytes);
 
 }  // namespace
 
@@ -31,7 +31,7 @@ size_t write_note(const StreamNote& note, std::span<uint8_t, kMostNoteBytes> out
 }
 
 FormatExpected<StreamNote> read_note(std::span<const uint8_t> bytes) {
-  if (bytes.size() < kHeaderBytes + kSealBytes || !std::equal(kNoteMagic.begin(), kNoteMagic.end(), bytes.begin()))
+  if (bytes.size() < kNoteHeaderBytes + kSealBytes || !std::equal(kNoteMagic.begin(), kNoteMagic.end(), bytes.begin()))
     return format_failure("not a note of a stream");
   if (is_of_other_version(bytes)) return format_failure("a note of another version", "use the same release on both");
   if (!has_whole_seal(bytes)) return format_failure("damaged note: its checksum is wrong, or it is cut");

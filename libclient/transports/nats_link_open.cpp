@@ -3,7 +3,7 @@
 namespace trama {
 namespace {
 
-constexpr int64_t kConnectMs = 2000, kReconnectMs = 250, kJitterMs = 100, kPingMs = 2000, kWriteMs = 2000;
+constexpr int64_t kConnectMs = 2000, kReconnectMs = 250, kJitterMs = 100, kServerPingMs = 2000, kWriteMs = 2000;
 constexpr int kPingsOut = 3;
 // Of the library, while it connects anew: one message at most. Windows are kept by their publisher, who sends them
 // again.
@@ -26,7 +26,7 @@ FormatExpected<std::unique_ptr<NatsLink>> NatsLink::open(const StreamUrl& url, c
   then(natsOptions_SetURL, server.c_str());
   then(natsOptions_SetName, "trama");
   then(natsOptions_SetTimeout, kConnectMs);
-  then(natsOptions_SetPingInterval, kPingMs);
+  then(natsOptions_SetPingInterval, kServerPingMs);
   then(natsOptions_SetMaxPingsOut, kPingsOut);
   then(natsOptions_SetWriteDeadline, kWriteMs);
   then(natsOptions_SetReconnectBufSize, kPendingBytes);

@@ -14,7 +14,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPatience(2000);
-constexpr int kLookMs = 50;
+constexpr int kStoreLookMs = 50;
 constexpr size_t kMostWaiting = 1024, kMostNotesWaiting = 4096;
 constexpr size_t kMostJson = 64 << 10;
 constexpr int kNoJetStream = 10076, kNoJetStreamForAccount = 10039;  // what JetStream's errors are called
@@ -37,7 +37,7 @@ std::optional<NatsMessage> NatsStore::ask(const std::string& subject, const std:
   const auto until = Clock::now() + kPatience;
   while (!closed_() && link_.connected() && Clock::now() < until) {
     pollfd event{link_.descriptor(), POLLIN, 0};
-    poll(&event, 1, kLookMs);
+    poll(&event, 1, kStoreLookMs);
     link_.clear();
     while (auto message = link_.take()) {
       if (message->subject == answer) return message;

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStep(100);
-constexpr size_t kNotesAhead = 64;  // besides windows
+constexpr size_t kNatsNotesAhead = 64;  // besides windows
 
 }  // namespace
 
@@ -81,7 +81,7 @@ bool NatsTransport::connect(NatsLink& link) {
     queue_.clear_room();
     link.clear();
   }
-  const size_t most = 2 * options_.ahead + kNotesAhead;
+  const size_t most = 2 * options_.ahead + kNatsNotesAhead;
   if (link.connected() && link.subscribe(link.inbox() + ".>", most, options_.max_bytes) &&
       link.subscribe(nats_everything(url_), most, options_.max_bytes) && link.flush(static_cast<int>(silence_.count())))
     return true;

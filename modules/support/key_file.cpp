@@ -17,6 +17,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "libclient/formats/file_bytes.hpp"
+
 namespace trama {
 namespace {
 
@@ -24,20 +26,6 @@ constexpr size_t kDigits = 2 * Key::kBytes;
 constexpr size_t kMostBytes = 256;  // read of a file; enough to say what is wrong with it
 constexpr std::string_view kFormatHint =
     "a key file holds 64 hexadecimal digits and a newline: `trama key new FILE` makes one";
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string system_error(int number) { return std::string(": ") + std::strerror(number); }
 
@@ -170,7 +158,7 @@ bool write_all(int fd, const uint8_t* bytes, size_t size) {
 // A new file's name is on the disk only when its folder is.
 bool sync_folder_of(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const Descriptor opened(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor opened(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems can't sync a folder (EINVAL); then there is nothing that could be done better. The same goes for
   // a folder that may be written but not read.
   return opened.get() < 0 ? errno == EACCES : fsync(opened.get()) == 0 || errno == EINVAL;
@@ -191,7 +179,7 @@ Key::Key(std::span<const uint8_t, kBytes> bytes) : Key() { std::memcpy(memory_.d
 
 Expected<Key> Key::load(const std::string& path) {
   // A named pipe without a writer is waited for here, as cat would.
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0 && errno == ENOENT && is_key(path))
     return failure("the key itself was given where the name of its file is wanted",
                    "write it into a file with mode 0600; it stands in the shell's history now");
@@ -221,7 +209,7 @@ Expected<Key> Key::random() {
 Expected<void> Key::save_new(const std::string& path) const {
   int error = 0;
   {
-    const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file.get() < 0) return refuse_new(path, errno);
     SecretMemory line(kDigits + 1);
     encode(bytes(), line.data());

@@ -10,25 +10,13 @@
 #include <cstring>
 #include <utility>
 
+#include "libclient/formats/file_bytes.hpp"
+
 namespace trama {
 namespace {
 
 constexpr size_t kMostFileBytes = size_t{64} << 20;  // three million ranges; keeps /dev/zero from filling the memory
 constexpr std::string_view kNone = "none";           // instead of items: the list is empty on purpose
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 // Whether a file is as it was, by what the system says of it, and has as many bytes as were read.
 bool unchanged(const struct stat& before, const struct stat& after, size_t bytes) {
@@ -42,7 +30,7 @@ Expected<std::string> read_text(const std::string& path, bool again, const ListW
   const auto refuse = [&](const std::string& what, const char* hint = "") {
     return failure("the file of " + std::string(words.list) + " " + what, hint, Place{path, 0});
   };
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (again ? O_NONBLOCK : 0)));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (again ? O_NONBLOCK : 0)));
   if (file.get() < 0) return refuse(std::string("can't be opened: ") + std::strerror(errno));
   struct stat before {
   }, after{};

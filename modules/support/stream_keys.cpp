@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "libclient/formats/file_bytes.hpp"
+#include "modules/support/list_file.hpp"
 
 namespace trama {
 namespace {
@@ -25,11 +26,6 @@ bool is_key(const std::string& text) {
   return text.size() == kKeyCharacters && zmq_z85_decode(raw.data(), text.c_str()) != nullptr;
 }
 
-std::string trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
-  return first == std::string_view::npos ? "" : std::string(text.substr(first, last - first + 1));
-}
-
 Expected<std::string> read_text(const fs::path& file) {
   auto text = read_small_file(file, kMostFileBytes);
   if (!text) return failure(std::move(text.error().text), std::move(text.error().hint));
@@ -39,7 +35,7 @@ Expected<std::string> read_text(const fs::path& file) {
 Expected<std::string> load_key(const fs::path& file) {
   auto text = read_text(file);
   if (!text) return text;
-  std::string key = trimmed(*text);
+  std::string key(trimmed(*text));
   if (!is_key(key)) return failure("not a key of a stream", "`trama key curve FILE` makes one", {file.string(), 0});
   return key;
 }
@@ -105,7 +101,7 @@ Expected<StreamKeys> load_stream_keys(const fs::path& secret, const fs::path& cl
   int line_number = 0;
   for (size_t begin = 0; begin < text->size(); ++line_number) {
     const size_t end = std::min(text->find('\n', begin), text->size());
-    std::string key = trimmed(std::string_view(*text).substr(begin, end - begin));
+    std::string key(trimmed(std::string_view(*text).substr(begin, end - begin)));
     begin = end + 1;
     const bool right = is_key(key);  // asked first: a key may begin with `#`
     if (!right && (key.empty() || key.front() == '#')) continue;

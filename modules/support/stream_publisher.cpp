@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMillisecondNs = 1'000'000;
 constexpr int kEndingStepMs = 20;
-constexpr size_t kMostAnswers = 64;  // taken at once, so that those who are live wait for nobody
+constexpr size_t kAnswersAtOnce = 64;  // taken at once, so that those who are live wait for nobody
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -96,7 +96,7 @@ void StreamPublisher::hear(int64_t now_ns) {
   socket_.each(
       [&](const std::string& peer, std::span<const uint8_t> bytes) { subscribers_.hear(peer, bytes, now_ns); });
   if (!replay_) return;
-  for (size_t taken = 0; taken < kMostAnswers; ++taken) {
+  for (size_t taken = 0; taken < kAnswersAtOnce; ++taken) {
     const auto answer = replay_->take();
     if (!answer) break;
     subscribers_.replay(*answer);

@@ -6,30 +6,21 @@
 #include <chrono>
 
 #include "control/verbs.hpp"
+#include "tests/control/said.hpp"
 #include "tests/libclient/sample_archive.hpp"
 #include "tests/support/watchdog.hpp"
 
 namespace trama {
 namespace {
 
+using test::Said;
 using test::ScratchFolder;
 using test::write_file;
 using testing::HasSubstr;
 
-struct Said {
-  int status = 0;
-  std::string out, err;
-};
-
 template <class Verb>
 Said say(Verb verb, const Arguments& arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Said said;
-  said.status = verb(arguments);
-  said.out = testing::internal::GetCapturedStdout();
-  said.err = testing::internal::GetCapturedStderr();
-  return said;
+  return test::listen([&] { return verb(arguments); });
 }
 
 // An archive whose only member has this name.

@@ -7,34 +7,24 @@
 #include <nlohmann/json.hpp>
 
 #include "control/verbs.hpp"
+#include "tests/control/said.hpp"
 #include "tests/support/capture_builder.hpp"
+#include "tests/support/filter_objects.hpp"
 #include "tests/support/packet_builder.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace trama {
 namespace {
 
+using test::of_tests;
+using test::Said;
+using test::shipped;
 using testing::AllOf;
 using testing::HasSubstr;
 
-struct Said {
-  int status = 0;
-  std::string out, err;
-};
-
 Said say(const Arguments& arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Said said;
-  said.status = filter_verb(arguments);
-  std::fflush(stdout);
-  said.out = testing::internal::GetCapturedStdout();
-  said.err = testing::internal::GetCapturedStderr();
-  return said;
+  return test::listen([&] { return filter_verb(arguments); });
 }
-
-std::string shipped(const std::string& name) { return std::string(TRAMA_FILTERS) + "/" + name + ".bpf.o"; }
-std::string of_tests(const std::string& name) { return std::string(TRAMA_TEST_FILTERS) + "/" + name + ".bpf.o"; }
 
 class FilterRun : public testing::Test {
  protected:

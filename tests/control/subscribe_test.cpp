@@ -9,32 +9,17 @@
 #include "libclient/formats/archive_verify.hpp"
 #include "libclient/formats/paths.hpp"
 #include "libclient/formats/quantities.hpp"
+#include "tests/control/said.hpp"
 #include "tests/libclient/stream_feeds.hpp"
 
 namespace trama {
 namespace {
 
+using test::Said;
 using testing::HasSubstr;
 
-struct Said {
-  int status = 0;
-  std::string out, err;
-  std::vector<std::string> lines() const {
-    std::vector<std::string> all;
-    std::istringstream text(out);
-    for (std::string line; std::getline(text, line);) all.push_back(line);
-    return all;
-  }
-};
-
 Said subscribe(const Arguments& arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Said said;
-  said.status = subscribe_verb(arguments);
-  said.out = testing::internal::GetCapturedStdout();
-  said.err = testing::internal::GetCapturedStderr();
-  return said;
+  return test::listen([&] { return subscribe_verb(arguments); });
 }
 
 class Subscribe : public ::testing::Test {

@@ -9,7 +9,7 @@
 namespace trama {
 namespace {
 
-constexpr const char* kGraph = R"(
+constexpr const char* kDrawnGraph = R"(
 [graph]
 links = ["numbers -> cut -> measure -> in_order -> sum, publish"]
 [stages.measure]
@@ -28,7 +28,7 @@ std::string drawn(const std::string& text) {
 }
 
 TEST(Dot, Text) {
-  EXPECT_EQ(drawn(kGraph), R"(digraph trama {
+  EXPECT_EQ(drawn(kDrawnGraph), R"(digraph trama {
   rankdir=LR;
   node [shape=box];
   subgraph cluster_0 {
@@ -58,7 +58,7 @@ TEST(Dot, GraphvizTakesIt) {
   if (std::system("dot -V >/dev/null 2>&1") != 0) GTEST_SKIP() << "Graphviz isn't installed";
   FILE* dot = popen("dot -Tsvg >/dev/null", "w");
   ASSERT_NE(dot, nullptr);
-  const std::string text = drawn(kGraph);
+  const std::string text = drawn(kDrawnGraph);
   EXPECT_EQ(std::fwrite(text.data(), 1, text.size(), dot), text.size());
   EXPECT_EQ(pclose(dot), 0);
 }

@@ -21,13 +21,13 @@ Blob blob_of(const test::WindowArrays& w, Compression compression, Lz4Writer wri
 }
 
 // An exact copy, so that ASan sees a read behind its end.
-FormatExpected<Matrix> read_exact(const Blob& blob) {
+FormatExpected<Matrix> read_blob_exactly(const Blob& blob) {
   auto copy = std::make_unique<uint8_t[]>(blob.size());
   if (!blob.empty()) std::memcpy(copy.get(), blob.data(), blob.size());
   return read_blob({copy.get(), blob.size()});
 }
 
-bool keeps_the_rules(const Matrix& m) {
+bool blob_keeps_the_rules(const Matrix& m) {
   if (m.start.size() != m.rows() + 1 || m.start[0] != 0 || m.start.back() != m.links()) return false;
   if (m.count.size() != m.links()) return false;
   for (size_t i = 0; i < m.rows(); ++i) {
@@ -40,7 +40,7 @@ bool keeps_the_rules(const Matrix& m) {
 }
 
 template <class T>
-Blob patched(Blob blob, size_t offset, T value) {
+Blob patched_blob(Blob blob, size_t offset, T value) {
   std::memcpy(blob.data() + offset, &value, sizeof value);
   return blob;
 }
@@ -75,53 +75,53 @@ enum Offset : size_t {
 TEST(HostileBlob, HeadersThatLie) {
   std::mt19937_64 random(1);
   const Blob good = blob_of(test::random_window(random, 400, test::Traffic::uniform), Compression::lz4);
-  ASSERT_TRUE(read_exact(good));
+  ASSERT_TRUE(read_blob_exactly(good));
   const uint64_t huge = uint64_t{1} << 62;
   const struct {
     const char* what;
     Blob blob;
   } cases[] = {
-      {"length", patched(good, kBytes, uint64_t{good.size() + 1})},
-      {"type 0", patched(good, kType, 0U)},
-      {"type 15", patched(good, kType, 15U)},
-      {"user-defined type", patched(good, kType, 14U)},
-      {"32-bit flags before 10", patched(good, kType, 7U | 1U << 4)},
-      {"unknown flags", patched(patched(good, kType, 7U | 2U << 8), kVersion, 10'000'000)},
-      {"version 4", patched(good, kVersion, 4'999'999)},
-      {"version 11", patched(good, kVersion, 11'000'000)},
-      {"negative version", patched(good, kVersion, -7'004'000)},
-      {"vector length", patched(good, kLength, huge)},
-      {"vector length 0", patched(good, kLength, uint64_t{0})},
-      {"rows", patched(good, kRows, uint64_t{100})},
-      {"vectors", patched(good, kVectorCount, huge)},
-      {"all ones", patched(good, kVectorCount, ~uint64_t{0})},
-      {"nonempty", patched(good, kNonempty, huge)},
-      {"entries", patched(good, kEntries, uint64_t{399})},
-      {"value bytes", patched(good, kValueBytes, uint64_t{8})},
-      {"starts bytes", patched(good, kStartsBytes, uint64_t{8})},
-      {"vectors bytes", patched(good, kVectorsBytes, huge)},
-      {"bitmap bytes", patched(good, kBitmapBytes, uint64_t{8})},
-      {"indices bytes", patched(good, kIndicesBytes, uint64_t{8 * 400 + 1})},
-      {"values bytes", patched(good, kValuesBytes, uint64_t{1600})},
-      {"full", patched(good, kForm, 8U * 4 + 2)},
-      {"sparse", patched(good, kForm, 2U * 4 + 2)},
-      {"no form", patched(good, kForm, 2U)},
-      {"not iso", patched(good, kForm, 4U)},
-      {"negative blocks", patched(good, kStartsBlocks, -1)},
-      {"very many blocks", patched(good, kIndicesBlocks, INT32_MAX)},
-      {"one more block", patched(good, kIndicesBlocks, 2)},
-      {"no blocks", patched(good, kIndicesBlocks, 0)},
-      {"blocks of nothing", patched(good, kBitmapBlocks, 1)},
-      {"plain", patched(good, kIndicesMethod, -1)},
-      {"unknown method", patched(good, kIndicesMethod, 4000)},
-      {"zstd", patched(good, kIndicesMethod, 3001)},
-      {"block end", patched(good, kFirstEnd, huge)},
-      {"block end 0", patched(good, kFirstEnd, uint64_t{0})},
-      {"block end -1", patched(good, kFirstEnd, ~uint64_t{0})},
+      {"length", patched_blob(good, kBytes, uint64_t{good.size() + 1})},
+      {"type 0", patched_blob(good, kType, 0U)},
+      {"type 15", patched_blob(good, kType, 15U)},
+      {"user-defined type", patched_blob(good, kType, 14U)},
+      {"32-bit flags before 10", patched_blob(good, kType, 7U | 1U << 4)},
+      {"unknown flags", patched_blob(patched_blob(good, kType, 7U | 2U << 8), kVersion, 10'000'000)},
+      {"version 4", patched_blob(good, kVersion, 4'999'999)},
+      {"version 11", patched_blob(good, kVersion, 11'000'000)},
+      {"negative version", patched_blob(good, kVersion, -7'004'000)},
+      {"vector length", patched_blob(good, kLength, huge)},
+      {"vector length 0", patched_blob(good, kLength, uint64_t{0})},
+      {"rows", patched_blob(good, kRows, uint64_t{100})},
+      {"vectors", patched_blob(good, kVectorCount, huge)},
+      {"all ones", patched_blob(good, kVectorCount, ~uint64_t{0})},
+      {"nonempty", patched_blob(good, kNonempty, huge)},
+      {"entries", patched_blob(good, kEntries, uint64_t{399})},
+      {"value bytes", patched_blob(good, kValueBytes, uint64_t{8})},
+      {"starts bytes", patched_blob(good, kStartsBytes, uint64_t{8})},
+      {"vectors bytes", patched_blob(good, kVectorsBytes, huge)},
+      {"bitmap bytes", patched_blob(good, kBitmapBytes, uint64_t{8})},
+      {"indices bytes", patched_blob(good, kIndicesBytes, uint64_t{8 * 400 + 1})},
+      {"values bytes", patched_blob(good, kValuesBytes, uint64_t{1600})},
+      {"full", patched_blob(good, kForm, 8U * 4 + 2)},
+      {"sparse", patched_blob(good, kForm, 2U * 4 + 2)},
+      {"no form", patched_blob(good, kForm, 2U)},
+      {"not iso", patched_blob(good, kForm, 4U)},
+      {"negative blocks", patched_blob(good, kStartsBlocks, -1)},
+      {"very many blocks", patched_blob(good, kIndicesBlocks, INT32_MAX)},
+      {"one more block", patched_blob(good, kIndicesBlocks, 2)},
+      {"no blocks", patched_blob(good, kIndicesBlocks, 0)},
+      {"blocks of nothing", patched_blob(good, kBitmapBlocks, 1)},
+      {"plain", patched_blob(good, kIndicesMethod, -1)},
+      {"unknown method", patched_blob(good, kIndicesMethod, 4000)},
+      {"zstd", patched_blob(good, kIndicesMethod, 3001)},
+      {"block end", patched_blob(good, kFirstEnd, huge)},
+      {"block end 0", patched_blob(good, kFirstEnd, uint64_t{0})},
+      {"block end -1", patched_blob(good, kFirstEnd, ~uint64_t{0})},
   };
   for (const auto& lie : cases) {
     SCOPED_TRACE(lie.what);
-    EXPECT_FALSE(read_exact(lie.blob));
+    EXPECT_FALSE(read_blob_exactly(lie.blob));
   }
 }
 
@@ -132,9 +132,9 @@ TEST(HostileBlob, EveryCutIsAnError) {
     for (size_t length = 0; length < good.size(); ++length) {
       SCOPED_TRACE(length);
       Blob cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(length));
-      EXPECT_FALSE(read_exact(cut));
+      EXPECT_FALSE(read_blob_exactly(cut));
       if (length < sizeof(uint64_t)) continue;
-      EXPECT_FALSE(read_exact(patched(cut, kBytes, uint64_t{length})));  // and one that admits its length
+      EXPECT_FALSE(read_blob_exactly(patched_blob(cut, kBytes, uint64_t{length})));  // and one that admits its length
     }
   }
 }
@@ -145,9 +145,9 @@ TEST(HostileBlob, ClaimsBeyondTheBytesGiven) {
   for (const Compression compression : {Compression::lz4, Compression::zstd}) {
     Blob blob = blob_of(test::random_window(random, 100, test::Traffic::uniform), compression);
     const uint64_t rows = kMaxBlobLinks;
-    blob = patched(patched(blob, kVectorCount, rows), kVectorsBytes, 8 * rows);
-    blob = patched(blob, kStartsBytes, 8 * (rows + 1));
-    const auto read = read_exact(blob);
+    blob = patched_blob(patched_blob(blob, kVectorCount, rows), kVectorsBytes, 8 * rows);
+    blob = patched_blob(blob, kStartsBytes, 8 * (rows + 1));
+    const auto read = read_blob_exactly(blob);
     ASSERT_FALSE(read);
     EXPECT_NE(read.error().text.find("beyond"), std::string::npos) << read.error().text;
   }
@@ -161,7 +161,7 @@ TEST(HostileBlob, LimitOfTheCaller) {
   EXPECT_FALSE(read_blob(blob, w.column.size() - 1));
 }
 
-void mutate(Blob& blob, std::mt19937_64& random) {
+void mutate_blob(Blob& blob, std::mt19937_64& random) {
   const size_t changes = 1 + random() % 4;
   for (size_t i = 0; i < changes; ++i) {
     // Half of them in the header and the block ends, where the lengths are.
@@ -172,11 +172,11 @@ void mutate(Blob& blob, std::mt19937_64& random) {
       case 1: blob[at] ^= static_cast<uint8_t>(1U << random() % 8); break;
       case 2: blob[at] = random() % 2 != 0 ? 0xff : 0; break;
       default:
-        if (at + 8 <= blob.size()) blob = patched(std::move(blob), at, random() >> random() % 64);
+        if (at + 8 <= blob.size()) blob = patched_blob(std::move(blob), at, random() >> random() % 64);
     }
   }
   if (random() % 8 == 0) blob.resize(8 + random() % blob.size());
-  if (random() % 2 != 0) blob = patched(std::move(blob), kBytes, uint64_t{blob.size()});
+  if (random() % 2 != 0) blob = patched_blob(std::move(blob), kBytes, uint64_t{blob.size()});
 }
 
 TEST(HostileBlob, MutationsNeverBreakTheReader) {
@@ -195,10 +195,10 @@ TEST(HostileBlob, MutationsNeverBreakTheReader) {
   size_t errors = 0;
   for (size_t i = 0; i < 20000; ++i) {
     Blob blob = seeds[random() % seeds.size()];
-    mutate(blob, random);
-    const auto read = read_exact(blob);
+    mutate_blob(blob, random);
+    const auto read = read_blob_exactly(blob);
     if (read) {
-      ASSERT_TRUE(keeps_the_rules(*read)) << "mutation " << i;
+      ASSERT_TRUE(blob_keeps_the_rules(*read)) << "mutation " << i;
     } else {
       ++errors;
       ASSERT_FALSE(read.error().text.empty());
@@ -236,13 +236,13 @@ TEST(HostileBlob, GraphBlas10) {
   header.bytes = blob.size();
   std::memcpy(blob.data(), &header, sizeof header);
 
-  const auto read = read_exact(blob);
+  const auto read = read_blob_exactly(blob);
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_EQ(*read, w.matrix());
   blob.pop_back();
-  EXPECT_FALSE(read_exact(patched(blob, kBytes, uint64_t{blob.size()})));
+  EXPECT_FALSE(read_blob_exactly(patched_blob(blob, kBytes, uint64_t{blob.size()})));
   blob.insert(blob.end(), {0, 'x'});
-  EXPECT_FALSE(read_exact(patched(blob, kBytes, uint64_t{blob.size()})));
+  EXPECT_FALSE(read_blob_exactly(patched_blob(blob, kBytes, uint64_t{blob.size()})));
 }
 
 // What is wrong with the starts is found before the other arrays are decompressed: those of a short blob may be long.
@@ -254,7 +254,7 @@ TEST(HostileBlob, StartsAreJudgedFirst) {
   Blob blob = blob_of(wrong, Compression::lz4);
   blob.back() ^= 0xff;  // of the values, at the end
   for (size_t i = blob.size() / 2; i < blob.size(); ++i) blob[i] = 0xff;
-  const auto read = read_exact(blob);
+  const auto read = read_blob_exactly(blob);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().text, "damaged blob: starts go backwards");
 }
@@ -263,8 +263,9 @@ TEST(HostileBlob, NoMoreLinksThanAreWritten) {
   std::mt19937_64 random(7);
   Blob blob = blob_of(test::random_window(random, 100, test::Traffic::uniform), Compression::lz4);
   for (const uint64_t entries : {uint64_t{kMaxBlobLinks}, uint64_t{kMaxBlobLinks} + 1}) {
-    blob = patched(patched(patched(blob, kEntries, entries), kIndicesBytes, 8 * entries), kValuesBytes, 4 * entries);
-    const auto read = read_exact(patched(blob, kForm, 4U));
+    blob = patched_blob(patched_blob(patched_blob(blob, kEntries, entries), kIndicesBytes, 8 * entries), kValuesBytes,
+                        4 * entries);
+    const auto read = read_blob_exactly(patched_blob(blob, kForm, 4U));
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().text.find("more rows or entries") != std::string::npos, entries > kMaxBlobLinks)
         << read.error().text;

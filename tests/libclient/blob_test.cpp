@@ -21,7 +21,7 @@ using test::window_of;
 using test::WindowArrays;
 
 // GraphBLAS is started once a process and never ended: it can't be started again.
-class Blob : public ::testing::Test {
+class BlobTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     const GrB_Info started = GrB_init(GrB_NONBLOCKING);
@@ -138,7 +138,7 @@ constexpr Way kWays[] = {{"none", Compression::none, Lz4Writer::own, GxB_COMPRES
                          {"zstd", Compression::zstd, Lz4Writer::own, GxB_COMPRESSION_ZSTD + 1},
                          {"own lz4", Compression::lz4, Lz4Writer::own, 0}};
 
-TEST_F(Blob, IsTheLibrarysAndReadsBack) {
+TEST_F(BlobTest, IsTheLibrarysAndReadsBack) {
   for (const WindowArrays& w : windows()) {
     for (const Way& way : kWays) {
       SCOPED_TRACE(std::string(way.name) + ", " + std::to_string(w.column.size()) + " links");
@@ -156,7 +156,7 @@ TEST_F(Blob, IsTheLibrarysAndReadsBack) {
   }
 }
 
-TEST_F(Blob, EmptyMatrix) {
+TEST_F(BlobTest, EmptyMatrix) {
   for (const Way& way : kWays) {
     SCOPED_TRACE(way.name);
     const auto blob = own_blob({}, way.compression, way.writer);
@@ -169,7 +169,7 @@ TEST_F(Blob, EmptyMatrix) {
 }
 
 // A writer that has written longer windows before must not leave traces, and takes what it was made for.
-TEST_F(Blob, WriterIsUsedAgain) {
+TEST_F(BlobTest, WriterIsUsedAgain) {
   std::mt19937_64 random(7);
   const auto longer = random_window(random, 5000, Traffic::uniform),
              shorter = random_window(random, 90, Traffic::skewed);
@@ -190,7 +190,7 @@ TEST_F(Blob, WriterIsUsedAgain) {
 }
 
 // With several threads the library cuts arrays into blocks.
-TEST_F(Blob, ReadsBlobsOfManyBlocks) {
+TEST_F(BlobTest, ReadsBlobsOfManyBlocks) {
   std::mt19937_64 random(8);
   const auto w = random_window(random, 40000, Traffic::uniform);
   GxB_Global_Option_set(GxB_GLOBAL_CHUNK, 4096.0);
@@ -217,7 +217,7 @@ struct TypeCase {
   const char* error;  // nullptr if it is read
 };
 
-TEST_F(Blob, TypesAndForms) {
+TEST_F(BlobTest, TypesAndForms) {
   const TypeCase types[] = {
       {"bool", GrB_BOOL, nullptr},     {"int8", GrB_INT8, nullptr},     {"uint8", GrB_UINT8, nullptr},
       {"int16", GrB_INT16, nullptr},   {"uint16", GrB_UINT16, nullptr}, {"int32", GrB_INT32, nullptr},
@@ -254,7 +254,7 @@ TEST_F(Blob, TypesAndForms) {
   }
 }
 
-TEST_F(Blob, ValuesThatAreNoPackets) {
+TEST_F(BlobTest, ValuesThatAreNoPackets) {
   for (const int64_t value : {int64_t{-1}, int64_t{0}}) {
     GrB_Matrix matrix = nullptr;
     GrB_Matrix_new(&matrix, GrB_INT64, 9, 9);
@@ -267,7 +267,7 @@ TEST_F(Blob, ValuesThatAreNoPackets) {
   }
 }
 
-TEST_F(Blob, IndicesBeyond32Bits) {
+TEST_F(BlobTest, IndicesBeyond32Bits) {
   GrB_Matrix matrix = nullptr;
   GrB_Matrix_new(&matrix, GrB_UINT32, GrB_Index{1} << 60, GrB_Index{1} << 60);
   GrB_Matrix_setElement_UINT32(matrix, 5, 1, 1);

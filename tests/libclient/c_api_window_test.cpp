@@ -17,7 +17,7 @@ using test::Options;
 using test::Stream;
 using test::Window;
 
-constexpr int64_t kLongMs = 20'000;
+constexpr int64_t kWindowWaitMs = 20'000;
 
 class CApiWindow : public ::testing::Test {
  protected:
@@ -28,7 +28,8 @@ class CApiWindow : public ::testing::Test {
     publisher.run([this](StreamPublisher& asked) { run_ = asked.run(); });
     const Options options;
     trama_options_start_last(options.get(), 1);
-    return next_window(Stream(trama_open(publisher.url().text().c_str(), options.get())), kLongMs);  // outlives it
+    return next_window(Stream(trama_open(publisher.url().text().c_str(), options.get())),
+                       kWindowWaitMs);  // outlives it
   }
   const test::ScratchFolder folder_;
   uint64_t run_ = 0;  // of the publisher
@@ -108,7 +109,7 @@ TEST_F(CApiWindow, ComesFromArchivesToo) {
   const Options options;
   trama_options_start_number(options.get(), 0);
   trama_options_follow(options.get(), 0);
-  const Window window = next_window(Stream(trama_open(feed.url().c_str(), options.get())), kLongMs);
+  const Window window = next_window(Stream(trama_open(feed.url().c_str(), options.get())), kWindowWaitMs);
   ASSERT_NE(window, nullptr);
   EXPECT_EQ(trama_window_run(window.get()), 0u);
   EXPECT_STREQ(trama_window_sensor(window.get()), "roof");

@@ -62,18 +62,18 @@ inline bool keeps_the_rules(const HyperCsr& m) {
 
 // Where the fields of the header lie, as docs/formats.md says.
 enum CompactOffset : size_t {
-  kMagic = 0,
-  kVersion = 4,
-  kFlags = 6,
-  kBytes = 8,
-  kPackets = 16,
-  kRows = 24,
-  kLinks = 28,
-  kBase = 32,
-  kRowData = 36,
-  kColumnData = 40,
-  kCountData = 44,
-  kParts = 48,
+  kMagicAt = 0,
+  kVersionAt = 4,
+  kFlagsAt = 6,
+  kBytesAt = 8,
+  kPacketsAt = 16,
+  kRowsAt = 24,
+  kLinksAt = 28,
+  kBaseAt = 32,
+  kRowDataAt = 36,
+  kColumnDataAt = 40,
+  kCountDataAt = 44,
+  kPartsAt = 48,
 };
 
 template <class T>

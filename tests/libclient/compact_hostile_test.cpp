@@ -30,11 +30,11 @@ TEST(HostileCompact, EveryCutIsAnError) {
       SCOPED_TRACE(length);
       const CompactBytes cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(length));
       EXPECT_TRUE(is_refused(cut));
-      if (length < kParts) continue;
-      const CompactBytes admits = patched(cut, kBytes, uint64_t{length});
+      if (length < kPartsAt) continue;
+      const CompactBytes admits = patched(cut, kBytesAt, uint64_t{length});
       EXPECT_TRUE(is_refused(admits));
       // And one that takes what is missing off each of the parts.
-      for (const CompactOffset part : {kRowData, kColumnData, kCountData}) {
+      for (const CompactOffset part : {kRowDataAt, kColumnDataAt, kCountDataAt}) {
         const auto missing = static_cast<uint32_t>(good.size() - length);
         EXPECT_TRUE(is_refused(patched(admits, part, field<uint32_t>(good, part) - missing)));
       }
@@ -45,7 +45,7 @@ TEST(HostileCompact, EveryCutIsAnError) {
 // A few bytes that claim to be many links must not take memory for them.
 TEST(HostileCompact, ClaimsBeyondTheBytesGiven) {
   CompactBytes claims = compact_example().bytes();
-  claims = patched(patched(claims, kRows, 1U << 25), kLinks, 1U << 26);
+  claims = patched(patched(claims, kRowsAt, 1U << 25), kLinksAt, 1U << 26);
   EXPECT_TRUE(is_refused(claims));
   if (!test::kCountsAllocations) return;
   CompactReader reader(1000);
@@ -75,7 +75,7 @@ TEST(HostileCompact, ErrorsLeaveNothingBehind) {
     const WindowArrays w = random_window(random, packets, Traffic::skewed);
     CompactBytes bytes = write_exact(w);
     CompactBytes damaged = bytes;
-    damaged[kParts] ^= 1;  // the first link begins no row
+    damaged[kPartsAt] ^= 1;  // the first link begins no row
     EXPECT_FALSE(read_exact(reader, damaged));
     const auto read = read_exact(reader, bytes);
     ASSERT_TRUE(read);
@@ -88,8 +88,8 @@ void mutate(CompactBytes& bytes, std::mt19937_64& random) {
   for (size_t i = 0; i < changes; ++i) {
     // Some in the header, where the lengths are; its first fields would only be refused.
     const bool in_header = random() % 4 == 0;
-    const size_t from = in_header ? size_t{kPackets} : std::min<size_t>(kParts, bytes.size() - 1);
-    const size_t to = in_header ? size_t{kParts} : bytes.size();
+    const size_t from = in_header ? size_t{kPacketsAt} : std::min<size_t>(kPartsAt, bytes.size() - 1);
+    const size_t to = in_header ? size_t{kPartsAt} : bytes.size();
     const size_t at = from + random() % (to - from);
     switch (random() % 4) {
       case 0: bytes[at] = static_cast<uint8_t>(random()); break;

@@ -17,36 +17,37 @@ TEST(HostileCompact, HeadersThatLie) {
     const char* what;
     CompactBytes bytes;
   } cases[] = {
-      {"magic", patched(good, kMagic, uint8_t{0xD5})},
-      {"version 0", patched(good, kVersion, uint16_t{0})},
-      {"version 2", patched(good, kVersion, uint16_t{2})},
-      {"unknown flag", patched(good, kFlags, uint16_t{4})},
-      {"high flag", patched(good, kFlags, uint16_t{0x8000})},
-      {"all ones", patched(good, kFlags, uint16_t{2})},
-      {"shorter", patched(good, kBytes, uint64_t{good.size() - 1})},
-      {"longer", patched(good, kBytes, uint64_t{good.size() + 1})},
-      {"very long", patched(good, kBytes, ~uint64_t{0})},
-      {"fewer packets", patched(good, kPackets, uint64_t{4})},
-      {"more packets", patched(good, kPackets, uint64_t{6})},
-      {"no packets", patched(good, kPackets, uint64_t{0})},
-      {"packets + 2^32", patched(good, kPackets, uint64_t{5} + (uint64_t{1} << 32))},
-      {"no rows", patched(good, kRows, u32(0))},
-      {"one row", patched(good, kRows, u32(1))},
-      {"three rows", patched(good, kRows, u32(3))},
-      {"more rows than links", patched(good, kRows, u32(4))},
-      {"very many rows", patched(good, kRows, UINT32_MAX)},
-      {"no links", patched(good, kLinks, u32(0))},
-      {"two links", patched(good, kLinks, u32(2))},
-      {"four links", patched(good, kLinks, u32(4))},
-      {"2^30 links", patched(good, kLinks, u32(1) << 30)},
-      {"very many links", patched(good, kLinks, UINT32_MAX)},
-      {"base", patched(good, kBase, UINT32_MAX)},
-      {"row data", patched(good, kRowData, u32(5))},
-      {"column data", patched(good, kColumnData, UINT32_MAX)},
-      {"count data", patched(good, kCountData, u32(0))},
-      {"data shifted", patched(patched(good, kRowData, u32(3)), kColumnData, u32(5))},
-      {"data shifted back", patched(patched(good, kColumnData, u32(3)), kCountData, u32(2))},
-      {"lengths that wrap", patched(patched(good, kRowData, u32(4) + 0x80000000U), kColumnData, u32(4) + 0x80000000U)},
+      {"magic", patched(good, kMagicAt, uint8_t{0xD5})},
+      {"version 0", patched(good, kVersionAt, uint16_t{0})},
+      {"version 2", patched(good, kVersionAt, uint16_t{2})},
+      {"unknown flag", patched(good, kFlagsAt, uint16_t{4})},
+      {"high flag", patched(good, kFlagsAt, uint16_t{0x8000})},
+      {"all ones", patched(good, kFlagsAt, uint16_t{2})},
+      {"shorter", patched(good, kBytesAt, uint64_t{good.size() - 1})},
+      {"longer", patched(good, kBytesAt, uint64_t{good.size() + 1})},
+      {"very long", patched(good, kBytesAt, ~uint64_t{0})},
+      {"fewer packets", patched(good, kPacketsAt, uint64_t{4})},
+      {"more packets", patched(good, kPacketsAt, uint64_t{6})},
+      {"no packets", patched(good, kPacketsAt, uint64_t{0})},
+      {"packets + 2^32", patched(good, kPacketsAt, uint64_t{5} + (uint64_t{1} << 32))},
+      {"no rows", patched(good, kRowsAt, u32(0))},
+      {"one row", patched(good, kRowsAt, u32(1))},
+      {"three rows", patched(good, kRowsAt, u32(3))},
+      {"more rows than links", patched(good, kRowsAt, u32(4))},
+      {"very many rows", patched(good, kRowsAt, UINT32_MAX)},
+      {"no links", patched(good, kLinksAt, u32(0))},
+      {"two links", patched(good, kLinksAt, u32(2))},
+      {"four links", patched(good, kLinksAt, u32(4))},
+      {"2^30 links", patched(good, kLinksAt, u32(1) << 30)},
+      {"very many links", patched(good, kLinksAt, UINT32_MAX)},
+      {"base", patched(good, kBaseAt, UINT32_MAX)},
+      {"row data", patched(good, kRowDataAt, u32(5))},
+      {"column data", patched(good, kColumnDataAt, UINT32_MAX)},
+      {"count data", patched(good, kCountDataAt, u32(0))},
+      {"data shifted", patched(patched(good, kRowDataAt, u32(3)), kColumnDataAt, u32(5))},
+      {"data shifted back", patched(patched(good, kColumnDataAt, u32(3)), kCountDataAt, u32(2))},
+      {"lengths that wrap",
+       patched(patched(good, kRowDataAt, u32(4) + 0x80000000U), kColumnDataAt, u32(4) + 0x80000000U)},
   };
   for (const auto& lie : cases) {
     SCOPED_TRACE(lie.what);
@@ -54,7 +55,7 @@ TEST(HostileCompact, HeadersThatLie) {
   }
   CompactBytes longer = good;
   longer.push_back(0);
-  EXPECT_TRUE(is_refused(patched(longer, kBytes, uint64_t{longer.size()})));  // a byte behind the last part
+  EXPECT_TRUE(is_refused(patched(longer, kBytesAt, uint64_t{longer.size()})));  // a byte behind the last part
 }
 
 TEST(HostileCompact, PartsThatLie) {
@@ -212,6 +213,33 @@ TEST(HostileCompact, OverflowAnywhere) {
         changed.column_codes.assign(38, 0);
         changed.column_data.assign(150, 0);
         EXPECT_EQ(is_refused(changed.bytes()), more > 0);
+      }
+    }
+  }
+}
+
+// A link in front of its row is as far above the least column as is stored; here all of them are.
+TEST(HostileCompact, AColumnTooFarAnywhere) {
+  for (const int64_t target : highway_targets()) {
+    const ForcedTarget forced(target);
+    for (uint32_t place = 0; place < 150; ++place) {
+      SCOPED_TRACE(testing::Message() << hwy::TargetName(target) << ", link " << place);
+      CompactParts parts;
+      parts.flags = kCompactAllOnes;
+      parts.packets = parts.links = parts.rows = 150;
+      parts.base = 10;
+      parts.starts.assign(19, 0xFF);
+      parts.starts[18] = 0x3F;
+      parts.row_codes.assign(38, 0);
+      parts.row_data.assign(150, 0);
+      parts.column_codes.assign(38, 0);
+      parts.column_codes[place / 4] = static_cast<uint8_t>(3 << 2 * (place % 4));
+      for (const uint32_t more : {0U, 1U}) {
+        const uint32_t above = UINT32_MAX - parts.base + more;
+        const auto* bytes = reinterpret_cast<const uint8_t*>(&above);
+        parts.column_data.assign(149, 0);
+        parts.column_data.insert(parts.column_data.begin() + place, bytes, bytes + 4);
+        EXPECT_EQ(is_refused(parts.bytes()), more > 0);
       }
     }
   }

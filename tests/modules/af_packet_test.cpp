@@ -45,7 +45,7 @@ TEST(AfPacketParameters, AreRefusedWithWhatMendsThem) {
   }
 }
 
-using Harness = StageHarness<void, PacketBatch>;
+using SourceHarness = StageHarness<void, PacketBatch>;
 
 // Sends packets over the loopback interface; each holds its number.
 class Sender {
@@ -76,14 +76,14 @@ class Sender {
 };
 
 // What a harness hands out, as far as the test goes on asking.
-struct Seen {
+struct Received {
   size_t batches = 0, packets = 0;
   uint64_t dropped = 0;
   uint32_t next = 0;  // number that the next packet must hold, where none was dropped
   bool in_order = true;
   std::set<uint32_t> rules;
 
-  bool take(Harness& harness) {
+  bool take(SourceHarness& harness) {
     PacketBatch* batch = harness.next();
     if (!batch) return false;
     ++batches;
@@ -104,7 +104,7 @@ struct Seen {
     return true;
   }
   // Until so many packets have come, or, with 0, until the stage has ended; a minute at most.
-  void take(Harness& harness, size_t until) {
+  void take(SourceHarness& harness, size_t until) {
     for (int patience = 60000; patience > 0 && (until == 0 ? !harness.ended() : packets < until); --patience)
       if (!take(harness)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     while (until == 0 && take(harness)) {
@@ -130,9 +130,9 @@ class AfPacketOnLoopback : public testing::Test {
 TEST_F(AfPacketOnLoopback, EachPacketIsSeenOnceAndInOrder) {
   inside([] {
     Sender sender;
-    Harness harness("af_packet", "interfaces = [\"lo\"]");
+    SourceHarness harness("af_packet", "interfaces = [\"lo\"]");
     EXPECT_EQ(harness.next()->count, 0u) << "the first batch comes at once, and says that time passes";
-    Seen seen;
+    Received seen;
     for (const uint32_t packets : {1, 10, 500}) {
       sender.send(packets);
       seen.take(harness, sender.sent);
@@ -158,11 +158,11 @@ TEST_F(AfPacketOnLoopback, EachPacketIsSeenOnceAndInOrder) {
 TEST_F(AfPacketOnLoopback, BatchesThatAreHeldCostPacketsAndThatIsSaid) {
   inside([] {
     Sender sender;
-    Harness harness("af_packet", "interfaces = [\"lo\"]\nring_bytes = 262144",
-                    {.sizes = {.batch_items = 1024}, .credits = 4});
+    SourceHarness harness("af_packet", "interfaces = [\"lo\"]\nring_bytes = 262144",
+                          {.sizes = {.batch_items = 1024}, .credits = 4});
     harness.next();
     sender.send(10000);
-    Seen seen;
+    Received seen;
     seen.take(harness, 1);
     sender.send(10000);
     harness.finish();
@@ -176,8 +176,8 @@ TEST_F(AfPacketOnLoopback, BatchesThatAreHeldCostPacketsAndThatIsSaid) {
 TEST_F(AfPacketOnLoopback, OtherRulesAreKnownFurtherOnWithoutPackets) {
   inside([] {
     Sender sender;
-    Harness harness("af_packet", "interfaces = [\"lo\"]");
-    Seen seen;
+    SourceHarness harness("af_packet", "interfaces = [\"lo\"]");
+    Received seen;
     seen.take(harness);
     while (harness.next()) {
     }
@@ -193,10 +193,10 @@ TEST_F(AfPacketOnLoopback, OtherRulesAreKnownFurtherOnWithoutPackets) {
 TEST_F(AfPacketOnLoopback, StopsByItselfAfterAsManyPacketsAsWereAskedFor) {
   inside([] {
     Sender sender;
-    Harness harness("af_packet", "interfaces = [\"lo\"]\npackets = 100");
+    SourceHarness harness("af_packet", "interfaces = [\"lo\"]\npackets = 100");
     harness.next();
     sender.send(300);
-    Seen seen;
+    Received seen;
     seen.take(harness, 0);
     EXPECT_TRUE(harness.ended());
     EXPECT_EQ(seen.packets, 100u);

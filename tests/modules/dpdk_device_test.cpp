@@ -25,7 +25,7 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:rte_kvargs_p
 namespace trama {
 namespace {
 
-constexpr uint64_t kSeed = 20250215;
+constexpr uint64_t kDpdkSeed = 20250215;
 constexpr uint32_t kFrom = 0x0a010203, kTo = 0xc0000201;
 
 DpdkOptions options_for(const std::string& device) {
@@ -139,9 +139,9 @@ TEST_F(DpdkRing, FramesAreLentWhereTheyLie) {
 }
 
 TEST_F(DpdkRing, HowAFrameIsCutIntoMbufsChangesNoVerdict) {
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kDpdkSeed);
   for (uint64_t run = 0; run < runs(200, 20000); ++run) {
-    SCOPED_TRACE("run " + std::to_string(run) + ", seed " + std::to_string(kSeed));
+    SCOPED_TRACE("run " + std::to_string(run) + ", seed " + std::to_string(kDpdkSeed));
     PacketBuilder builder;
     builder.ethernet(kVlanType);
     for (uint64_t tags = random() % 4; tags > 0; --tags) builder.vlan(7, kVlanType);

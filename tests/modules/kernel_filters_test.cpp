@@ -202,7 +202,7 @@ TEST_F(KernelFiltersOnATap, RefusalsSayWhereAndRepeatNoAddress) {
 }
 
 // What a source sees, and what it says of what it doesn't.
-struct Seen {
+struct Arrived {
   std::set<uint32_t> sources;
   uint64_t packets = 0;
   Tally tally;
@@ -223,7 +223,7 @@ TEST_F(KernelFiltersOnATap, ASourceSeesNothingOfThemAndCountsThemAll) {
     StageHarness<void, PacketBatch> source(
         "af_packet", "interfaces = [\"tap0\"]\nrole = \"tap\"\nkernel_filters = [\"" + kPrivacy +
                          "\"]\nkernel_ranges = [\"10.0.0.0/8\"]\nkernel_mode = \"" + mode + "\"\n");
-    Seen seen;
+    Arrived seen;
     const auto take = [&] {
       while (const PacketBatch* batch = source.next()) seen.add(*batch);
     };

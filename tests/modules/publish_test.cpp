@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-constexpr auto kLong = 20s;
+constexpr auto kPublishWait = 20s;
 
 class Publish : public ::testing::Test {
  protected:
@@ -29,7 +29,8 @@ class Publish : public ::testing::Test {
     harness.services().get<RunIdentity>()->graph = "feed";
     for (const Diagnostic& wrong : harness.start()) ADD_FAILURE() << wrong.text;
     const std::string words = "publishing at ";
-    for (const auto until = std::chrono::steady_clock::now() + kLong; std::chrono::steady_clock::now() < until;) {
+    for (const auto until = std::chrono::steady_clock::now() + kPublishWait;
+         std::chrono::steady_clock::now() < until;) {
       for (const Diagnostic& message : harness.services().get<RunReport>()->take_messages())
         if (message.text.starts_with(words)) return message.text.substr(words.size());
       usleep(1000);
@@ -70,7 +71,7 @@ class Publish : public ::testing::Test {
     return std::move(*subscriber);
   }
   static Next expect_window(Subscriber& subscriber, uint64_t seq, uint64_t missed) {
-    Next next = subscriber.next(kLong);
+    Next next = subscriber.next(kPublishWait);
     EXPECT_EQ(next.outcome, Outcome::window) << next.error.text;
     if (next.outcome != Outcome::window) return next;
     EXPECT_EQ(next.window->info().seq, seq);
@@ -112,7 +113,7 @@ TEST_F(Publish, WindowsReachASubscriberWithAllThatIsKnownOfThem) {
   ASSERT_TRUE(second.window);
   EXPECT_EQ(second.window->info().encoding, EnvelopeEncoding::compact);
   EXPECT_EQ(second.window->matrix().count[0], 200u);
-  const Next last = subscriber.next(kLong);
+  const Next last = subscriber.next(kPublishWait);
   EXPECT_EQ(last.outcome, Outcome::ended);
   EXPECT_EQ(last.missed, 0u);
   EXPECT_EQ(subscriber.tail().cut, 2u);
@@ -136,7 +137,7 @@ TEST_F(Publish, AWindowThatCanNotBeSentIsToldAsMissed) {
   harness.finish();
   expect_window(subscriber, 0, 0);
   expect_window(subscriber, 2, 1);
-  const Next end = subscriber.next(kLong);
+  const Next end = subscriber.next(kPublishWait);
   EXPECT_EQ(end.outcome, Outcome::ended);
   EXPECT_EQ(end.missed, 1u);
   const auto messages = harness.services().get<RunReport>()->take_messages();
@@ -162,7 +163,7 @@ TEST_F(Publish, ASlowSubscriberLosesItsOwnWindowsOnly) {
   }
   std::thread reader([&] {
     for (;;) {
-      const Next next = slow.next(kLong);
+      const Next next = slow.next(kPublishWait);
       missed += next.window ? next.window->missed : next.missed;
       if (next.outcome != Outcome::window) break;
       ++taken;

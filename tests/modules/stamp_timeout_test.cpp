@@ -7,14 +7,11 @@
 namespace trama {
 namespace {
 
-using test::Pair;
-using test::Seen;
-
 class StampTimeout : public testing::Test {
  protected:
   static constexpr int64_t kSecond = 1'000'000'000;
 
-  void push(double at_s, const std::vector<Seen>& packets, Tally losses = {}) {
+  void push(double at_s, const std::vector<test::Seen>& packets, Tally losses = {}) {
     AddressBatch* batch = harness.input();
     ASSERT_NE(batch, nullptr);
     test::fill(*batch, packets);
@@ -22,7 +19,7 @@ class StampTimeout : public testing::Test {
     batch->received_ns = static_cast<int64_t>(at_s * kSecond);
     harness.push(batch);
   }
-  void expect_window(const std::vector<Pair>& pairs, ClosedBy closed_by) {
+  void expect_window(const std::vector<test::Pair>& pairs, ClosedBy closed_by) {
     const Window* window = harness.next();
     ASSERT_NE(window, nullptr);
     EXPECT_EQ(test::pairs_of(*window), pairs);

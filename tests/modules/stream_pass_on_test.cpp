@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using test::PublisherThread;
 using test::sample_window;
 
-constexpr auto kLong = 20s;
+constexpr auto kPassOnWait = 20s;
 
 class PublisherPassesOn : public ::testing::Test {
  protected:
@@ -35,14 +35,14 @@ class PublisherPassesOn : public ::testing::Test {
     return std::move(*Subscriber::open(publisher_->url().text(), options));
   }
   void await_subscribers(size_t count) {
-    const auto until = std::chrono::steady_clock::now() + kLong;
+    const auto until = std::chrono::steady_clock::now() + kPassOnWait;
     while (publisher_->subscribers() < count && std::chrono::steady_clock::now() < until)
       std::this_thread::sleep_for(1ms);
     ASSERT_EQ(publisher_->subscribers(), count);
   }
   static void expect_window(Subscriber& subscriber, uint64_t run, uint64_t seq, uint64_t missed = 0,
                             bool restarted = false) {
-    const Next next = subscriber.next(kLong);
+    const Next next = subscriber.next(kPassOnWait);
     ASSERT_EQ(next.outcome, Outcome::window) << next.error.text;
     EXPECT_EQ(next.window->info().run, run);
     EXPECT_EQ(next.window->info().stream, "site");  // as it was, whatever the name of this one

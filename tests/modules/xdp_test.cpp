@@ -10,6 +10,7 @@
 #include "modules/messages.hpp"
 #include "modules/support/filter_inputs.hpp"
 #include "modules/support/run_report.hpp"
+#include "tests/modules/xdp_parameters.hpp"
 #include "tests/support/packet_builder.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/stage_harness.hpp"
@@ -17,19 +18,15 @@
 namespace trama {
 namespace {
 
+using test::FilterHarness;
+using test::object_line;
+using test::shipped;
+using test::verdict_program;
 using testing::HasSubstr;
 
-using Harness = StageHarness<PacketBatch, PacketBatch>;
 using Verdicts = std::vector<Verdict>;
 
 constexpr uint32_t kInside = 0x0A000001, kOutside = 0x0B000001, kElsewhere = 0xC0000201;
-
-std::string shipped(const std::string& name) {
-  return "object = \"" + std::string(TRAMA_FILTERS) + "/" + name + ".bpf.o\"\n";
-}
-std::string of_tests(const std::string& program) {
-  return "object = \"" + std::string(TRAMA_TEST_FILTERS) + "/verdicts.bpf.o\"\nprogram = \"" + program + "\"\n";
-}
 
 struct Input {
   PacketBytes bytes;
@@ -37,7 +34,7 @@ struct Input {
 };
 
 // One batch through the stage.
-Verdicts judged(Harness& harness, const std::vector<Input>& inputs, RulesShare rules = {}) {
+Verdicts judged(FilterHarness& harness, const std::vector<Input>& inputs, RulesShare rules = {}) {
   std::vector<CapturedPacket> packets;
   for (const Input& input : inputs) packets.emplace_back(input.bytes);
   PacketBatch* batch = harness.input();
@@ -56,31 +53,31 @@ Verdicts judged(Harness& harness, const std::vector<Input>& inputs, RulesShare r
 }
 
 Verdicts judged(const std::string& parameters, const std::vector<Input>& inputs) {
-  Harness harness("xdp", parameters);
+  FilterHarness harness("xdp", parameters);
   return judged(harness, inputs);
 }
 
 std::vector<Diagnostic> refused(const std::string& parameters) {
-  Harness harness("xdp", parameters);
+  FilterHarness harness("xdp", parameters);
   return harness.start();
 }
 
 TEST(Xdp, VerdictsMeanWhatTheModuleOrTheGraphSays) {
   const std::vector<Input> one = {{ethernet_ipv4_packet(kOutside, kElsewhere)}};
   const std::pair<std::string, Verdict> cases[] = {
-      {shipped("privacy_ranges") + "ranges = [\"11.0.0.0/8\"]", Verdict::excluded_module},
-      {shipped("privacy_ranges") + "ranges = [\"11.0.0.0/8:destination\"]", Verdict::counted},
-      {shipped("privacy_ranges") + "ranges = [\"11.0.0.0/8\"]\ndrop = \"filtered\"", Verdict::filtered},
-      {shipped("ports"), Verdict::filtered},
-      {shipped("ports") + "maps = [\"ports: any = 1\"]", Verdict::counted},
-      {shipped("sample"), Verdict::excluded_fault},  // not set up: XDP_ABORTED
-      {of_tests("drops"), Verdict::excluded_module},
-      {of_tests("drops") + "drop = \"passed\"", Verdict::counted},
-      {of_tests("aborts"), Verdict::excluded_fault},
-      {of_tests("sends_back"), Verdict::excluded_fault},
-      {of_tests("sends_back") + "tx = \"filtered\"", Verdict::filtered},
-      {of_tests("redirects") + "redirect = \"passed\"", Verdict::counted},
-      {of_tests("never_ends"), Verdict::excluded_fault}};
+      {object_line(shipped("privacy_ranges")) + "ranges = [\"11.0.0.0/8\"]", Verdict::excluded_module},
+      {object_line(shipped("privacy_ranges")) + "ranges = [\"11.0.0.0/8:destination\"]", Verdict::counted},
+      {object_line(shipped("privacy_ranges")) + "ranges = [\"11.0.0.0/8\"]\ndrop = \"filtered\"", Verdict::filtered},
+      {object_line(shipped("ports")), Verdict::filtered},
+      {object_line(shipped("ports")) + "maps = [\"ports: any = 1\"]", Verdict::counted},
+      {object_line(shipped("sample")), Verdict::excluded_fault},  // not set up: XDP_ABORTED
+      {verdict_program("drops"), Verdict::excluded_module},
+      {verdict_program("drops") + "drop = \"passed\"", Verdict::counted},
+      {verdict_program("aborts"), Verdict::excluded_fault},
+      {verdict_program("sends_back"), Verdict::excluded_fault},
+      {verdict_program("sends_back") + "tx = \"filtered\"", Verdict::filtered},
+      {verdict_program("redirects") + "redirect = \"passed\"", Verdict::counted},
+      {verdict_program("never_ends"), Verdict::excluded_fault}};
   for (const auto& [parameters, verdict] : cases) {
     SCOPED_TRACE(parameters);
     EXPECT_EQ(judged(parameters, one), Verdicts{verdict});
@@ -91,7 +88,7 @@ TEST(Xdp, JudgesEachBatchByTheRangesItEnteredUnder) {
   const test::ScratchFolder folder;
   const std::string file = folder / "ranges";
   test::write_file(file, std::string("10.0.0.0/8\n"));
-  Harness harness("xdp", shipped("privacy_ranges") + "files = [\"" + file + "\"]");
+  FilterHarness harness("xdp", object_line(shipped("privacy_ranges")) + "files = [\"" + file + "\"]");
   ASSERT_TRUE(harness.start().empty());
   const auto rules = harness.services().get<RulesInForce>();
   const auto inputs = harness.services().get<FilterInputs>();
@@ -125,7 +122,8 @@ TEST(Xdp, ReadsMapContentsFromFilesAgain) {
   const std::string file = folder / "ports";
   const std::vector<Input> one = {{ethernet_ipv4_packet(kOutside, kElsewhere)}};
   test::write_file(file, std::string("# nothing else\nports: any = 1\n"));
-  Harness harness("xdp", shipped("ports") + "maps = \"ports: tcp/443 = 1\"\nmap_files = \"" + file + "\"");
+  FilterHarness harness("xdp",
+                        object_line(shipped("ports")) + "maps = \"ports: tcp/443 = 1\"\nmap_files = \"" + file + "\"");
   EXPECT_EQ(judged(harness, one), Verdicts{Verdict::counted});
   const auto rules = harness.services().get<RulesInForce>();
   const auto inputs = harness.services().get<FilterInputs>();
@@ -141,7 +139,7 @@ TEST(Xdp, ReadsMapContentsFromFilesAgain) {
 }
 
 TEST(Xdp, WhatIsJudgedAlreadyIsNotShown) {
-  Harness harness("xdp", of_tests("drops"));
+  FilterHarness harness("xdp", verdict_program("drops"));
   const CapturedPacket packet(ethernet_ipv4_packet(kInside, kOutside));
   PacketBatch* batch = harness.input();
   batch->count = 2;
@@ -162,7 +160,7 @@ TEST(Xdp, OtherLinksAreShownAsEthernetOrExcluded) {
   };
   auto report = std::make_shared<RunReport>();
   {
-    Harness harness("xdp", shipped("privacy_ranges") + "ranges = [\"10.0.0.0/8\"]");
+    FilterHarness harness("xdp", object_line(shipped("privacy_ranges")) + "ranges = [\"10.0.0.0/8\"]");
     harness.services().add(report);
     EXPECT_EQ(judged(harness, {{v4(kInside), kRawLink},
                                {v4(kOutside), kRawLink},
@@ -185,7 +183,7 @@ TEST(Xdp, OtherLinksAreShownAsEthernetOrExcluded) {
 TEST(Xdp, FaultsAreSaidOnceWithTheirPlace) {
   auto report = std::make_shared<RunReport>();
   {
-    Harness harness("xdp", of_tests("never_ends") + "drop = \"excluded\"");
+    FilterHarness harness("xdp", verdict_program("never_ends") + "drop = \"excluded\"");
     harness.services().add(report);
     EXPECT_EQ(judged(harness, {{ethernet_ipv4_packet(kInside, 1)}, {ethernet_ipv4_packet(kInside, 2)}}),
               Verdicts(2, Verdict::excluded_fault));
@@ -199,7 +197,7 @@ TEST(Xdp, FaultsAreSaidOnceWithTheirPlace) {
 
 // judged() sees that the packet itself stays as it is. The second time the program sees it, it is whole again.
 TEST(Xdp, AProgramThatWritesGetsACopy) {
-  Harness harness("xdp", of_tests("writes"));
+  FilterHarness harness("xdp", verdict_program("writes"));
   const std::vector<Input> inputs(2, {ethernet_ipv4_packet(kInside, kOutside)});
   EXPECT_EQ(judged(harness, inputs), Verdicts(2, Verdict::counted));
   EXPECT_EQ(judged(harness, {{raw_ipv4_packet(kInside, kOutside), kRawLink}}), Verdicts{Verdict::counted});
@@ -208,7 +206,7 @@ TEST(Xdp, AProgramThatWritesGetsACopy) {
 TEST(Xdp, RangesComeFromFilesToo) {
   const test::ScratchFolder folder;
   test::write_file(folder / "ranges.txt", std::string("# private\n10.0.0.0/8:source\n"));
-  EXPECT_EQ(judged(shipped("privacy_ranges") + "files = [\"" + (folder / "ranges.txt").string() + "\"]",
+  EXPECT_EQ(judged(object_line(shipped("privacy_ranges")) + "files = [\"" + (folder / "ranges.txt").string() + "\"]",
                    {{ethernet_ipv4_packet(kInside, kOutside)}, {ethernet_ipv4_packet(kOutside, kInside)}}),
             (Verdicts{Verdict::excluded_module, Verdict::counted}));
 }
@@ -218,12 +216,12 @@ TEST(Xdp, SaysWhatIsWrong) {
       {"", "no module"},
       {"object = \"/nowhere/a.bpf.o\"", "/nowhere/a.bpf.o"},
       {"object = \"" + std::string(TRAMA_TEST_FILTERS) + "/verdicts.bpf.o\"", "several programs"},
-      {of_tests("redirects"), "redirect"},
-      {shipped("privacy_ranges") + "program = \"other\"", "no program other"},
-      {shipped("privacy_ranges") + "ranges = [\"10.0.0.1/8\"]", "10.0.0.0/8"},
-      {shipped("privacy_ranges") + "maps = [\"range: 1 = 2\"]", "names no map"},
-      {shipped("ports") + "ranges = [\"10.0.0.0/8\"]", "ranges_v4"},
-      {shipped("ports") + "drop = \"never\"", "drop"}};
+      {verdict_program("redirects"), "redirect"},
+      {object_line(shipped("privacy_ranges")) + "program = \"other\"", "no program other"},
+      {object_line(shipped("privacy_ranges")) + "ranges = [\"10.0.0.1/8\"]", "10.0.0.0/8"},
+      {object_line(shipped("privacy_ranges")) + "maps = [\"range: 1 = 2\"]", "names no map"},
+      {object_line(shipped("ports")) + "ranges = [\"10.0.0.0/8\"]", "ranges_v4"},
+      {object_line(shipped("ports")) + "drop = \"never\"", "drop"}};
   for (const auto& [parameters, expected] : cases) {
     SCOPED_TRACE(parameters);
     const auto wrong = refused(parameters);
@@ -257,9 +255,9 @@ std::map<std::string, std::string> archives(const std::string& folder, size_t re
       "\nlinks = [\"synthetic -> privacy -> some -> parse -> in_order -> stamp -> anonymize -> build -> serialize -> "
       "by_number -> archive\"]\n[stages.synthetic]\npackets = 3000\nmodel = \"uniform\"\n[stages.privacy]\nkind = "
       "\"xdp\"\n" +
-      many + shipped("privacy_ranges") +
-      "ranges = [\"0.0.0.0/2\", \"128.0.0.0/3:source\"]\n[stages.some]\nkind = \"xdp\"\n" + many + shipped("sample") +
-      "maps = [\"one_in: 0 = 3\"]\n[stages.parse]\n" + many +
+      many + object_line(shipped("privacy_ranges")) +
+      "ranges = [\"0.0.0.0/2\", \"128.0.0.0/3:source\"]\n[stages.some]\nkind = \"xdp\"\n" + many +
+      object_line(shipped("sample")) + "maps = [\"one_in: 0 = 3\"]\n[stages.parse]\n" + many +
       "[stages.anonymize]\nclear = true\n[stages.in_order]\nkind = \"reorder\"\n[stages.by_number]\nkind = "
       "\"reorder\"\n[stages.archive]\ndirectory = \"" +
       folder + "\"\n";

@@ -18,7 +18,7 @@
 namespace trama {
 namespace {
 
-constexpr uint64_t kSeed = 20240612;
+constexpr uint64_t kPanSeed = 20240612;
 using KeyBytes = std::array<uint8_t, 32>;
 
 // The sample key of Crypto-PAn 1.0 (sample.cpp).
@@ -190,8 +190,8 @@ TEST_P(CryptoPanTest, MakesNoneOfTheUsualMistakes) {
 }
 
 TEST_P(CryptoPanTest, IsTheDefinitionForAnyKeyAndAddress) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kPanSeed);
+  std::mt19937_64 random(kPanSeed);
   for (int round = 0; round < 2; ++round) {
     const KeyBytes key = random_key(random);
     const CryptoPan crypto_pan(key);
@@ -220,8 +220,8 @@ TEST_P(CryptoPanTest, IsTheDefinitionAllOverSomeNetworks) {
 }
 
 TEST_P(CryptoPanTest, TakesArraysOfAnyLength) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kPanSeed);
+  std::mt19937_64 random(kPanSeed);
   const CryptoPan& crypto_pan = sample();
   for (size_t n = 0; n <= 70; ++n) {
     std::vector<uint32_t> originals, expected;
@@ -245,8 +245,8 @@ TEST_P(CryptoPanTest, MapsA16OntoA16OneToOne) {
 }
 
 TEST_P(CryptoPanTest, KeepsTheLengthOfCommonPrefixesExactly) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kPanSeed);
+  std::mt19937_64 random(kPanSeed);
   const CryptoPan crypto_pan(random_key(random));
   std::vector<uint32_t> one, other;
   for (int i = 0; i < 20000; ++i) {

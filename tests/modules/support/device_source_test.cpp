@@ -22,7 +22,7 @@ using test::FakeDevice;
 using test::FakeQueue;
 using testing::ElementsAre;
 
-constexpr uint64_t kSeed = 20250214;
+constexpr uint64_t kDeviceSeed = 20250214;
 
 // What stands in the kernel in front of the devices.
 struct FakeFilters final : KernelFilters {
@@ -316,8 +316,8 @@ TEST(DeviceSourceThreads, AsManyPacketsAsAskedForWhoeverHasThem) {
 // Several replicas, devices and workers, while frames arrive and until the run is stopped: none is lost, none twice.
 TEST(DeviceSourceThreads, EveryFrameArrivesOnce) {
   for (uint64_t run = 0; run < runs(4, 100); ++run) {
-    SCOPED_TRACE("seed " + std::to_string(kSeed + run));
-    std::mt19937_64 random(kSeed + run);
+    SCOPED_TRACE("seed " + std::to_string(kDeviceSeed + run));
+    std::mt19937_64 random(kDeviceSeed + run);
     const size_t devices = 1 + random() % 2, queues = 1 + random() % 3, replicas = 1 + random() % 4;
     GraphFixture graph;
     auto setup = graph.services().get<FakeSetup>();

@@ -8,7 +8,7 @@
 namespace trama {
 namespace {
 
-struct Case {
+struct FrameCase {
   const char* name;
   uint16_t link;
   PacketBytes bytes;
@@ -16,7 +16,7 @@ struct Case {
   uint32_t skipped;  // bytes of the link header
 };
 
-std::vector<Case> cases() {
+std::vector<FrameCase> cases() {
   const auto v4 = [](PacketBuilder builder) { return builder.ipv4(0x0A000001, 0xC0000201).payload(3).bytes(); };
   const auto v6 = [](PacketBuilder builder) { return builder.ipv6().bytes(); };
   using Builder = PacketBuilder;
@@ -48,7 +48,7 @@ std::vector<Case> cases() {
 
 TEST(EthernetFrames, ShowWhatIsIpBehindALinkHeader) {
   EthernetFrames frames;
-  for (const Case& one : cases()) {
+  for (const FrameCase& one : cases()) {
     SCOPED_TRACE(one.name);
     const CapturedPacket packet(one.bytes);
     const auto frame = frames.show(packet.packet(one.link));
@@ -67,7 +67,7 @@ TEST(EthernetFrames, ShowWhatIsIpBehindALinkHeader) {
 
 TEST(EthernetFrames, CutPacketsAreShownFromTheIpHeaderOnOrNotAtAll) {
   EthernetFrames frames;
-  for (const Case& one : cases()) {
+  for (const FrameCase& one : cases()) {
     for (size_t bytes = 0; bytes <= one.bytes.size(); ++bytes) {
       SCOPED_TRACE(std::string(one.name) + ", " + std::to_string(bytes) + " bytes");
       const CapturedPacket packet(one.bytes, bytes);

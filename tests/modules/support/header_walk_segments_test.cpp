@@ -17,7 +17,7 @@
 namespace trama {
 namespace {
 
-constexpr uint64_t kSeed = 20240717;
+constexpr uint64_t kSegmentsSeed = 20240717;
 
 // A packet in segments that end at `ends`, which ascend, and at the last byte. Equal ends make empty segments.
 class SegmentedPacket {
@@ -75,8 +75,8 @@ TEST_F(HeaderWalkSegments, TwoCutAtEveryByteOfEveryTruncation) {
 }
 
 TEST_F(HeaderWalkSegments, ManyCutAtRandom) {
-  std::mt19937_64 random(kSeed);
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kSegmentsSeed);
+  SCOPED_TRACE("seed " + std::to_string(kSegmentsSeed));
   for (const WalkCase& one : walk_cases()) {
     for (int round = 0; round < 100; ++round) {
       const size_t captured = round % 2 == 0 ? one.frame.size() : random() % (one.frame.size() + 1);

@@ -18,7 +18,7 @@ std::ostream& operator<<(std::ostream& out, const Walked& walked) {
 
 namespace {
 
-constexpr uint64_t kSeed = 20240611;
+constexpr uint64_t kWalkSeed = 20240611;
 
 // The verdict of the first `captured` bytes, in a buffer that ends there; the way layer by layer must lead to the same.
 Walked walk_exactly(uint16_t link_type, std::span<const uint8_t> frame, size_t captured) {
@@ -93,8 +93,8 @@ TEST(HeaderWalk, ReadsAddressesAsNumbers) {
 
 // Only version, header length and addresses are looked at: every other bit of an IPv4 header may have any value.
 TEST(HeaderWalk, JudgesNeitherLengthNorChecksumNorFragment) {
-  std::mt19937_64 random(kSeed);
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kWalkSeed);
+  SCOPED_TRACE("seed " + std::to_string(kWalkSeed));
   for (int round = 0; round < 2000; ++round) {
     PacketBytes bytes = raw_ipv4_packet(kSource, kDestination, random() % 40);
     bytes[0] = static_cast<uint8_t>(0x45 + random() % 11);
@@ -146,8 +146,8 @@ struct TagMaker {
 };
 
 TEST(HeaderWalk, WalksAnyMixOfTags) {
-  std::mt19937_64 random(kSeed);
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kWalkSeed);
+  SCOPED_TRACE("seed " + std::to_string(kWalkSeed));
   for (unsigned round = 0; round < 3000; ++round) {
     const PacketBuilder frame = TagMaker{random}.make(round % 20);
     ASSERT_EQ(walk_exactly(kEthernetLink, frame.bytes()), (Walked{Verdict::counted, kSource, kDestination})) << round;
@@ -196,8 +196,8 @@ void check_rules(uint16_t link_type, const PacketBytes& bytes, size_t shorter) {
 }
 
 TEST(HeaderWalk, KeepsItsRulesOnRandomBytes) {
-  std::mt19937_64 random(kSeed);
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kWalkSeed);
+  SCOPED_TRACE("seed " + std::to_string(kWalkSeed));
   for (uint16_t link_type = 0; link_type < 300; ++link_type) {
     for (int round = 0; round < (walks(link_type) ? 3000 : 10) && !HasFailure(); ++round) {
       PacketBytes bytes(random() % 200);
@@ -208,8 +208,8 @@ TEST(HeaderWalk, KeepsItsRulesOnRandomBytes) {
 }
 
 TEST(HeaderWalk, KeepsItsRulesOnDamagedFrames) {
-  std::mt19937_64 random(kSeed);
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kWalkSeed);
+  SCOPED_TRACE("seed " + std::to_string(kWalkSeed));
   const std::vector<WalkCase> cases = walk_cases();
   for (int round = 0; round < 50000 && !HasFailure(); ++round) {
     const WalkCase& one = cases[random() % cases.size()];

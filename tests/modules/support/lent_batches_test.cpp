@@ -16,7 +16,7 @@ namespace {
 
 using test::FakeQueue;
 
-constexpr uint64_t kSeed = 20250213;
+constexpr uint64_t kLentSeed = 20250213;
 
 std::vector<ReceiveQueue*> all(std::vector<FakeQueue>& queues) {
   std::vector<ReceiveQueue*> pointers;
@@ -75,8 +75,8 @@ TEST(LentBatches, AsksQueuesInTurn) {
 
 TEST(LentBatches, EveryFrameIsLentOnceAndComesBackOnce) {
   for (uint64_t run = 0; run < runs(20, 2000); ++run) {
-    SCOPED_TRACE("seed " + std::to_string(kSeed + run));
-    std::mt19937_64 random(kSeed + run);
+    SCOPED_TRACE("seed " + std::to_string(kLentSeed + run));
+    std::mt19937_64 random(kLentSeed + run);
     std::vector<FakeQueue> queues(1 + random() % 4);
     for (FakeQueue& queue : queues) queue.most_lent = 8 + random() % 64;
     uint64_t arrived = 0, received = 0;

@@ -9,7 +9,7 @@
 namespace trama {
 namespace {
 
-constexpr uint64_t kSeed = 20250301;
+constexpr uint64_t kQuotaSeed = 20250301;
 
 TEST(PacketQuota, WhatIsReservedAndDoesNotComeIsThereForOthers) {
   PacketQuota quota(10);
@@ -42,7 +42,7 @@ TEST(PacketQuota, TogetherExactlyAsManyAsWanted) {
   std::vector<std::thread> replicas;
   for (uint64_t replica = 0; replica < 4; ++replica)
     replicas.emplace_back([&, replica] {
-      std::mt19937_64 random(kSeed + replica);
+      std::mt19937_64 random(kQuotaSeed + replica);
       while (!quota.used_up()) {
         const uint64_t reserved = quota.reserve(1 + random() % 64);
         const uint64_t used = random() % (reserved + 1);
@@ -51,7 +51,7 @@ TEST(PacketQuota, TogetherExactlyAsManyAsWanted) {
       }
     });
   for (std::thread& replica : replicas) replica.join();
-  EXPECT_EQ(come, kWanted) << "seed " << kSeed;
+  EXPECT_EQ(come, kWanted) << "seed " << kQuotaSeed;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace trama::test {
 namespace {
 
-constexpr int64_t kT0 = 1'700'000'000'000'000'000;
+constexpr int64_t kFirstNs = 1'700'000'000'000'000'000;
 
 struct Variant {
   std::string name;
@@ -36,7 +36,9 @@ std::vector<Variant> variants() {
 
 PcapBuilder filled(const PcapVariant& variant) {
   PcapBuilder file(variant);
-  file.packet(patterned(60, 1), kT0 + 999'999'999).packet(patterned(1, 2), 0).packet(patterned(34, 3), kT0, 1500);
+  file.packet(patterned(60, 1), kFirstNs + 999'999'999)
+      .packet(patterned(1, 2), 0)
+      .packet(patterned(34, 3), kFirstNs, 1500);
   return file.packet(patterned(1514, 4), (int64_t{1} << 32) * 1'000'000'000 - 1);
 }
 
@@ -64,7 +66,7 @@ TEST(PcapFormat, EmptyCaptureIsWell) {
 TEST(PcapFormat, CutAnywhereKeepsWholePackets) {
   PcapBuilder file;
   std::vector<size_t> ends = {file.bytes().size()};
-  for (uint32_t i = 0; i < 4; ++i) ends.push_back(file.packet(patterned(20 + i, i), kT0).bytes().size());
+  for (uint32_t i = 0; i < 4; ++i) ends.push_back(file.packet(patterned(20 + i, i), kFirstNs).bytes().size());
   for (size_t size = 4; size <= file.bytes().size(); ++size) {
     SCOPED_TRACE(size);
     const CaptureRead read = read_by_parser(std::span(file.bytes()).first(size), pieces_of(size));
@@ -126,7 +128,7 @@ TEST(PcapFormat, FractionsBeyondASecond) {
 TEST(PcapFormat, ImpossibleLengthIsCorruptAtItsPlace) {
   for (uint32_t captured : {kMaxRecord + 1, 0x7fffffffu, 0xffffffffu}) {
     PcapBuilder file;
-    file.packet(patterned(10, 1), kT0).record(1, 1, captured, 60, patterned(kMaxCaptured + 10, 2));
+    file.packet(patterned(10, 1), kFirstNs).record(1, 1, captured, 60, patterned(kMaxCaptured + 10, 2));
     for (size_t piece : {7, 1 << 20}) {
       const CaptureRead read = read_by_parser(file.bytes(), pieces_of(piece));
       EXPECT_EQ(read.packets, file.packets());
@@ -142,7 +144,7 @@ TEST(PcapFormat, ImpossibleLengthIsCorruptAtItsPlace) {
 TEST(PcapFormat, LongRecordsAreCutAndSkipped) {
   for (uint32_t captured : {kMaxCaptured - 1, kMaxCaptured, kMaxCaptured + 1, kMaxRecord}) {
     PcapBuilder file;
-    file.record(1, 1, captured, captured, patterned(captured, 1)).packet(patterned(30, 2), kT0);
+    file.record(1, 1, captured, captured, patterned(captured, 1)).packet(patterned(30, 2), kFirstNs);
     for (size_t piece : {size_t{100'000}, size_t{40} << 20}) {
       SCOPED_TRACE(std::to_string(captured) + " in pieces of " + std::to_string(piece));
       const CaptureRead read = read_by_parser(file.bytes(), pieces_of(piece));
@@ -165,7 +167,7 @@ TEST(PcapFormat, LongRecordCutInTheSkippedPartIsTruncated) {
 
 TEST(PcapFormat, AnyBatchSize) {
   PcapBuilder file;
-  for (uint32_t i = 0; i < 50; ++i) file.packet(patterned(i, i), kT0 + i * 1000);
+  for (uint32_t i = 0; i < 50; ++i) file.packet(patterned(i, i), kFirstNs + i * 1000);
   for (size_t batch : {1, 2, 7, 49, 50, 51}) {
     const CaptureRead read = read_by_parser(file.bytes(), pieces_of(64), batch);
     EXPECT_EQ(read.packets, file.packets()) << batch;

@@ -11,7 +11,7 @@
 namespace trama::test {
 namespace {
 
-constexpr uint64_t kT0 = 1'700'000'000'000'000;  // in the default unit, microseconds
+constexpr uint64_t kFirstUs = 1'700'000'000'000'000;  // in the default unit, microseconds
 
 void expect_read(const PcapngBuilder& file, InputStatus status = InputStatus::ok, const std::string& detail = "") {
   for (size_t piece : {size_t{1}, size_t{5}, size_t{28}, size_t{1000}, file.bytes().size()}) {
@@ -32,9 +32,13 @@ TEST(PcapngFormat, SectionsInterfacesAndPackets) {
   PcapngBuilder file;
   for (ByteOrder order : {ByteOrder::big, ByteOrder::little, ByteOrder::big}) {
     file.section(order).interface({.link_type = 1}).interface({.link_type = 101, .snap_length = 50});
-    file.enhanced(0, kT0, patterned(60, 1)).enhanced(1, kT0 + 1, patterned(33, 2), 1500).simple(patterned(61, 3));
-    file.interface({.link_type = 147}).enhanced(2, kT0 + 2, patterned(2, 4)).obsolete(1, kT0 + 3, patterned(40, 5), 41);
-    file.enhanced(0, kT0 + 4, patterned(0, 6), 100).enhanced(0, kT0 + 5, patterned(64, 7), 0, 20);
+    file.enhanced(0, kFirstUs, patterned(60, 1))
+        .enhanced(1, kFirstUs + 1, patterned(33, 2), 1500)
+        .simple(patterned(61, 3));
+    file.interface({.link_type = 147})
+        .enhanced(2, kFirstUs + 2, patterned(2, 4))
+        .obsolete(1, kFirstUs + 3, patterned(40, 5), 41);
+    file.enhanced(0, kFirstUs + 4, patterned(0, 6), 100).enhanced(0, kFirstUs + 5, patterned(64, 7), 0, 20);
   }
   ASSERT_EQ(file.packets().size(), 21u);
   expect_read(file);
@@ -42,8 +46,8 @@ TEST(PcapngFormat, SectionsInterfacesAndPackets) {
 
 TEST(PcapngFormat, MinorVersionAndSectionLengthDoNotMatter) {
   PcapngBuilder file;
-  file.section(ByteOrder::little, 1, 2, 12345678).interface().enhanced(0, kT0, patterned(60, 1));
-  file.section(ByteOrder::big, 1, 0, 0).interface().enhanced(0, kT0, patterned(60, 2));
+  file.section(ByteOrder::little, 1, 2, 12345678).interface().enhanced(0, kFirstUs, patterned(60, 1));
+  file.section(ByteOrder::big, 1, 0, 0).interface().enhanced(0, kFirstUs, patterned(60, 2));
   expect_read(file);
 }
 
@@ -56,7 +60,7 @@ TEST(PcapngFormat, FilesWithoutPacketsAreWell) {
 TEST(PcapngFormat, SimplePacketIsLimitedByTheFirstInterface) {
   PcapngBuilder file;
   file.section().interface({.snap_length = 20}).interface({.snap_length = 10});
-  file.enhanced(1, kT0, patterned(10, 1)).simple(patterned(20, 2), 1000).simple(patterned(19, 3));
+  file.enhanced(1, kFirstUs, patterned(10, 1)).simple(patterned(20, 2), 1000).simple(patterned(19, 3));
   EXPECT_EQ(file.packets()[1].time_ns, file.packets()[0].time_ns);  // the time of the packet before
   expect_read(file);
 }
@@ -110,7 +114,7 @@ TEST(PcapngFormat, EachPacketByTheClockOfItsInterface) {
     PcapngBuilder file;
     file.section(order).interface({.resolution = 9}).interface({.resolution = 3, .offset_s = 1000});
     file.interface({.offset_s = -5, .comment_bytes = 7}).interface({.resolution = 0, .comment_bytes = 60'000});
-    file.enhanced(0, kT0, patterned(9, 1)).enhanced(1, 77, patterned(9, 1)).enhanced(2, kT0, patterned(9, 1));
+    file.enhanced(0, kFirstUs, patterned(9, 1)).enhanced(1, 77, patterned(9, 1)).enhanced(2, kFirstUs, patterned(9, 1));
     file.enhanced(3, 1'700'000'000, patterned(9, 1));
     expect_read(file);
   }
@@ -118,11 +122,11 @@ TEST(PcapngFormat, EachPacketByTheClockOfItsInterface) {
 
 TEST(PcapngFormat, OtherBlocksAreNoPackets) {
   PcapngBuilder file;
-  file.section().interface().enhanced(0, kT0, patterned(60, 1));
+  file.section().interface().enhanced(0, kFirstUs, patterned(60, 1));
   for (uint32_t type : {4u, 5u, 9u, 10u, 0x0badu, 0x40000badu, 0x7fffffffu, 0xffffffffu, 0u}) {
     file.block(type, patterned(type % 40, type)).block(type, {});
   }
-  file.block(0x0bad, patterned(3 << 20, 9)).enhanced(0, kT0, patterned(60, 2));
+  file.block(0x0bad, patterned(3 << 20, 9)).enhanced(0, kFirstUs, patterned(60, 2));
   expect_read(file);
 }
 
@@ -130,7 +134,7 @@ TEST(PcapngFormat, ManyInterfacesButNotAnyNumber) {
   PcapngBuilder file;
   file.section();
   for (size_t i = 0; i < PcapngFormat::kMaxInterfaces; ++i) file.interface({.link_type = static_cast<uint16_t>(i)});
-  file.enhanced(300, kT0, patterned(5, 1)).enhanced(65535, kT0, patterned(5, 2));
+  file.enhanced(300, kFirstUs, patterned(5, 1)).enhanced(65535, kFirstUs, patterned(5, 2));
   expect_read(file);
   const size_t place = file.bytes().size();
   file.interface();
@@ -141,18 +145,18 @@ TEST(PcapngFormat, PacketsOfNoInterface) {
   PcapngBuilder first;
   first.section();
   const size_t place = first.bytes().size();
-  first.enhanced(0, kT0, patterned(60, 1));
+  first.enhanced(0, kFirstUs, patterned(60, 1));
   expect_read(first, InputStatus::corrupt, at_byte(place) + "a packet before any interface");
 
   for (const auto& add : std::vector<std::function<void(PcapngBuilder&)>>{
-           [](PcapngBuilder& file) { file.enhanced(2, kT0, patterned(60, 1)); },
-           [](PcapngBuilder& file) { file.enhanced(0xffffffff, kT0, patterned(60, 1)); },
-           [](PcapngBuilder& file) { file.obsolete(2, kT0, patterned(60, 1)); }}) {
+           [](PcapngBuilder& file) { file.enhanced(2, kFirstUs, patterned(60, 1)); },
+           [](PcapngBuilder& file) { file.enhanced(0xffffffff, kFirstUs, patterned(60, 1)); },
+           [](PcapngBuilder& file) { file.obsolete(2, kFirstUs, patterned(60, 1)); }}) {
     PcapngBuilder file;
-    file.section().interface().interface().enhanced(1, kT0, patterned(60, 1));
+    file.section().interface().interface().enhanced(1, kFirstUs, patterned(60, 1));
     const size_t bad = file.bytes().size();
     add(file);
-    file.enhanced(0, kT0, patterned(60, 2));
+    file.enhanced(0, kFirstUs, patterned(60, 2));
     const CaptureRead read = read_by_parser(file.bytes(), pieces_of(10));
     EXPECT_EQ(read.packets.size(), 1u);
     EXPECT_EQ(read.report.status, InputStatus::corrupt);
@@ -160,7 +164,7 @@ TEST(PcapngFormat, PacketsOfNoInterface) {
   }
   // A new section forgets the interfaces of the one before.
   PcapngBuilder second;
-  second.section().interface().enhanced(0, kT0, patterned(60, 1)).section();
+  second.section().interface().enhanced(0, kFirstUs, patterned(60, 1)).section();
   const size_t bad = second.bytes().size();
   second.simple(patterned(60, 2));
   expect_read(second, InputStatus::corrupt, at_byte(bad) + "a packet before any interface");
@@ -170,7 +174,7 @@ TEST(PcapngFormat, OtherVersionsAreRefusedByNumber) {
   PcapngBuilder file;
   expect_read(file.section(ByteOrder::big, 2, 0), InputStatus::unsupported, at_byte(0) + "pcapng version 2.0");
   PcapngBuilder later;
-  later.section().interface().enhanced(0, kT0, patterned(60, 1));
+  later.section().interface().enhanced(0, kFirstUs, patterned(60, 1));
   const size_t place = later.bytes().size();
   later.section(ByteOrder::little, 0, 9);
   // Behind packets it may be a packet's bytes.
@@ -181,10 +185,10 @@ TEST(PcapngFormat, OtherVersionsAreRefusedByNumber) {
 void expect_damage(const std::function<void(PcapngBuilder&)>& damage, const std::string& what) {
   for (ByteOrder order : {ByteOrder::big, ByteOrder::little}) {
     PcapngBuilder file;
-    file.section(order).interface({.snap_length = 30}).enhanced(0, kT0, patterned(30, 1));
+    file.section(order).interface({.snap_length = 30}).enhanced(0, kFirstUs, patterned(30, 1));
     const size_t place = file.bytes().size();
     damage(file);
-    file.raw(PcapngBuilder(file).enhanced(0, kT0, patterned(30, 2)).bytes());
+    file.raw(PcapngBuilder(file).enhanced(0, kFirstUs, patterned(30, 2)).bytes());
     for (size_t piece : {size_t{1}, size_t{20}, file.bytes().size()}) {
       const CaptureRead read = read_by_parser(file.bytes(), pieces_of(piece));
       EXPECT_EQ(read.packets.size(), 1u) << what;
@@ -233,7 +237,7 @@ TEST(PcapngFormat, CapturedBytesBeyondTheBlockAreCorrupt) {
 TEST(PcapngFormat, DamagedInterfaceOptionsAreCorrupt) {
   const auto damage = [](uint16_t code, uint16_t length) {
     PcapngBuilder file;
-    file.section().interface().enhanced(0, kT0, patterned(30, 1));
+    file.section().interface().enhanced(0, kFirstUs, patterned(30, 1));
     const size_t place = file.bytes().size() + 16;
     file.block(1, file.body().u16(1).u16(0).u32(0).u16(code).u16(length).u32(6).bytes());
     expect_read(file, InputStatus::corrupt, at_byte(place) + "an option of an interface has a length");
@@ -252,7 +256,7 @@ TEST(PcapngFormat, FailuresTellNoValueOfTheFile) {
       [](PcapngBuilder& file) { file.block(kAddress, patterned(40, 1), 8); },
       [](PcapngBuilder& file) { file.block(1, patterned(40, 1), kAddress); },
       [](PcapngBuilder& file) { file.block(kAddress, patterned(40, 1), {}, kAddress); },
-      [](PcapngBuilder& file) { file.enhanced(kAddress, kT0, patterned(60, 1)); },
+      [](PcapngBuilder& file) { file.enhanced(kAddress, kFirstUs, patterned(60, 1)); },
       [](PcapngBuilder& file) {
         file.block(6, file.body().u32(0).u64(1).u32(kAddress).u32(kAddress).raw(patterned(40, 1)).bytes());
       },
@@ -264,7 +268,7 @@ TEST(PcapngFormat, FailuresTellNoValueOfTheFile) {
   };
   for (const auto& damage : kDamages) {
     PcapngBuilder file;
-    file.section().interface().enhanced(0, kT0, patterned(30, 1));
+    file.section().interface().enhanced(0, kFirstUs, patterned(30, 1));
     damage(file);
     const std::string said = read_from_file(file.bytes()).report.detail;
     EXPECT_FALSE(said.empty());
@@ -278,7 +282,7 @@ TEST(PcapngFormat, CutAnywhereKeepsWholePackets) {
   std::vector<size_t> packet_ends;
   std::vector<size_t> block_ends = {file.section().bytes().size(), file.interface().bytes().size()};
   for (uint32_t i = 0; i < 3; ++i) {
-    packet_ends.push_back(file.enhanced(0, kT0, patterned(20 + i, i), 0, 8 * i).bytes().size());
+    packet_ends.push_back(file.enhanced(0, kFirstUs, patterned(20 + i, i), 0, 8 * i).bytes().size());
     block_ends.push_back(packet_ends.back());
     block_ends.push_back(file.block(5, patterned(9, i)).bytes().size());
   }
@@ -296,12 +300,12 @@ TEST(PcapngFormat, CutAnywhereKeepsWholePackets) {
 TEST(PcapngFormat, LongPacketsAndLongOptions) {
   PcapngBuilder file;
   file.section().interface();
-  file.enhanced(0, kT0, patterned(kMaxCaptured, 1)).enhanced(0, kT0, patterned(60, 2), 0, kMaxNeed + 100);
+  file.enhanced(0, kFirstUs, patterned(kMaxCaptured, 1)).enhanced(0, kFirstUs, patterned(60, 2), 0, kMaxNeed + 100);
   expect_read(file);
   // More than is presented: cut, not lost.
   PcapngBuilder longer;
-  longer.section().interface().enhanced(0, kT0, patterned(kMaxCaptured + 5, 1));
-  longer.enhanced(0, kT0, patterned(kMaxNeed + 5, 2)).enhanced(0, kT0, patterned(60, 3));
+  longer.section().interface().enhanced(0, kFirstUs, patterned(kMaxCaptured + 5, 1));
+  longer.enhanced(0, kFirstUs, patterned(kMaxNeed + 5, 2)).enhanced(0, kFirstUs, patterned(60, 3));
   for (size_t piece : {size_t{1000}, longer.bytes().size()}) {
     const CaptureRead read = read_by_parser(longer.bytes(), pieces_of(piece));
     ASSERT_EQ(read.packets.size(), 3u);

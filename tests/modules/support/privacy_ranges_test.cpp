@@ -17,7 +17,7 @@
 namespace trama {
 namespace {
 
-constexpr uint64_t kSeed = 20240613;
+constexpr uint64_t kRangesSeed = 20240613;
 
 uint32_t address(const std::string& dotted) {
   in_addr parsed{};
@@ -229,8 +229,8 @@ TEST(PrivacyRangeList, IsSortedAndSaysEachRangeOnce) {
       "2001:db8::/32", "10.128.0.0/9",       "10.0.0.0/9",        "::1",
       "10.0.0.0/8",    "10.0.0.0/9:source",  "192.0.2.0/24:both", "10.0.0.0/9:both",
       "10.0.0.0/8",    "10.0.0.0/8:either ", "2001:DB8:0::/32",   "10.0.0.0/9:destination"};
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kRangesSeed);
+  std::mt19937_64 random(kRangesSeed);
   for (int round = 0; round < 20; ++round) {
     std::shuffle(texts.begin(), texts.end(), random);
     const PrivacyRanges list = ranges(texts);
@@ -326,7 +326,7 @@ uint32_t interesting_address(const std::vector<PlainRange>& list, std::mt19937_6
 
 TEST(PrivacyRangeLookup, IsThatOfThePlainRules) {
   constexpr const char* kSides[] = {"either", "both", "source", "destination"};
-  for (uint64_t seed = kSeed; seed < kSeed + 60; ++seed) {
+  for (uint64_t seed = kRangesSeed; seed < kRangesSeed + 60; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const size_t count = random() % 3 == 0 ? random() % 4 : random() % 300;
@@ -353,8 +353,8 @@ TEST(PrivacyRangeLookup, IsThatOfThePlainRules) {
 
 TEST(PrivacyRangeLookup, MarksArraysOfAnyLength) {
   const PrivacyRanges list = ranges({"128.0.0.0/1:source", "64.0.0.0/2:both"});
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kRangesSeed);
+  std::mt19937_64 random(kRangesSeed);
   for (size_t n = 0; n <= 70; ++n) {
     const std::unique_ptr<uint32_t[]> source(new uint32_t[n]), destination(new uint32_t[n]);
     const std::unique_ptr<uint8_t[]> excluded(new uint8_t[n]);

@@ -17,7 +17,7 @@ using enum Verdict;
 using Counts = std::map<Verdict, size_t>;
 
 constexpr uint32_t kSource = 0x0a010203, kDestination = 0xc0000201;
-constexpr int64_t kT0 = 1'700'000'000'000'000'000;
+constexpr int64_t kReportedNs = 1'700'000'000'000'000'000;
 
 struct Case {
   std::string words;
@@ -37,7 +37,7 @@ PacketBytes first_bytes(PacketBytes bytes, size_t count) {
 // A pcap of these packets.
 PacketBytes capture(const std::vector<Frame>& frames, PcapVariant variant = {}) {
   PcapBuilder file(variant);
-  for (const Frame& frame : frames) file.packet(frame.bytes(), kT0);
+  for (const Frame& frame : frames) file.packet(frame.bytes(), kReportedNs);
   return file.bytes();
 }
 
@@ -45,7 +45,7 @@ PacketBytes capture(const std::vector<Frame>& frames, PcapVariant variant = {}) 
 PacketBytes cuts(const Frame& frame, const std::vector<size_t>& lengths) {
   PcapBuilder file;
   for (const size_t length : lengths)
-    file.packet(first_bytes(frame.bytes(), length), kT0, static_cast<uint32_t>(frame.size()));
+    file.packet(first_bytes(frame.bytes(), length), kReportedNs, static_cast<uint32_t>(frame.size()));
   return file.bytes();
 }
 
@@ -92,11 +92,11 @@ void add_files(std::vector<Case>& all) {
   late.record(1'700'000'000, 999'999'999, 54, 54, ip_frame().payload(12).bytes());
   all.push_back({"nanoseconds under the microsecond magic", late.bytes(), {{counted, 1}}});
   PcapBuilder longer({.snap_length = 40});
-  longer.packet(ip_frame().bytes(), kT0, 30);
+  longer.packet(ip_frame().bytes(), kReportedNs, 30);
   all.push_back({"captured more than the original length and the snap length", longer.bytes(), {{counted, 1}}});
 
   PcapBuilder ten;
-  for (int i = 0; i < 10; ++i) ten.packet(ip_frame().bytes(), kT0);
+  for (int i = 0; i < 10; ++i) ten.packet(ip_frame().bytes(), kReportedNs);
   const std::span<const uint8_t> bytes = ten.bytes();
   all.push_back({"last record cut", {bytes.begin(), bytes.end() - 5}, {{counted, 9}}, InputStatus::truncated});
   ten.raw(patterned(7, 1));
@@ -222,7 +222,8 @@ TEST(ReportedCaptures, TimesAreTheSameByEveryClock) {
   file.enhanced(0, (kSeconds + 4) * 1'000'000'000, raw_frame());
   const CaptureRead read = read_from_file(file.bytes());
   ASSERT_EQ(read.packets.size(), 5u);
-  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(read.packets[i].time_ns, kT0 + static_cast<int64_t>(i) * 1'000'000'000);
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(read.packets[i].time_ns, kReportedNs + static_cast<int64_t>(i) * 1'000'000'000);
 }
 
 }  // namespace

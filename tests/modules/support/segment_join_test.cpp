@@ -14,7 +14,7 @@
 namespace trama {
 namespace {
 
-constexpr uint64_t kSeed = 20250212;
+constexpr uint64_t kJoinSeed = 20250212;
 
 class SegmentJoin : public testing::Test {
  protected:
@@ -43,14 +43,14 @@ class SegmentJoin : public testing::Test {
 };
 
 TEST_F(SegmentJoin, GivesTheVerdictOfTheWholeFrame) {
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kJoinSeed);
   for (const WalkCase& one : walk_cases()) {
     const PacketBytes& bytes = one.frame.bytes();
     for (uint64_t run = 0; run < runs(8, 400); ++run) {
       std::vector<size_t> ends(1 + random() % 6);
       for (size_t& end : ends) end = random() % (bytes.size() + 1);
       std::sort(ends.begin(), ends.end());
-      SCOPED_TRACE(one.words + ", run " + std::to_string(run) + ", seed " + std::to_string(kSeed));
+      SCOPED_TRACE(one.words + ", run " + std::to_string(run) + ", seed " + std::to_string(kJoinSeed));
       JoinSpace room = space(kMaxCaptured);
       const auto shown = join_headers(one.link_type, cut(bytes, ends), room);
       ASSERT_TRUE(shown.has_value());
