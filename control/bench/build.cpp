@@ -15,7 +15,7 @@
 namespace trama {
 namespace {
 
-constexpr size_t kCounts[] = {1, 2, 4, 8};
+constexpr size_t kInstanceCounts[] = {1, 2, 4, 8};
 
 // The windows of one kind of traffic, also as the library wants them.
 struct Input {
@@ -97,13 +97,13 @@ struct Pair {
 void add_pairs(const Input& input, const BenchOptions& options, const char* traffic, Rounds& rounds,
                std::vector<Pair>& pairs) {
   const bool processes = options.instances == InstanceKind::processes;
-  for (const size_t count : kCounts)
+  for (const size_t count : kInstanceCounts)
     pairs.push_back({{processes ? "processes" : "threads", traffic, count, Clock::wall, {"MatrixBuilder", {}, {}}, {}},
                      rounds.add(measure<OwnBuild>(input, options, options.instances, count, 1)),
                      rounds.add(measure<PublishedBuild>(input, options, options.instances, count, 1))});
   // The library's threads live in a process of their own: a fork must not happen in one where they have been started.
-  for (const size_t count : kCounts)
-    pairs.push_back({{"OpenMP threads", traffic, count, Clock::wall, {"MatrixBuilder", {}, {}}, {}},
+  for (const size_t count : kInstanceCounts)
+    pairs.push_back({{"threads of one process", traffic, count, Clock::wall, {"MatrixBuilder", {}, {}}, {}},
                      rounds.add(measure<OwnBuild>(input, options, InstanceKind::threads, count, 1)),
                      rounds.add(measure<PublishedBuild>(input, options, InstanceKind::processes, 1, count))});
 }
@@ -113,7 +113,7 @@ void add_pairs(const Input& input, const BenchOptions& options, const char* traf
 Expected<void> bench_build(const BenchOptions& options, BenchReport& report) {
   report.title = "address pairs to matrices, by several instances";
   report.count_name = "instances";
-  report.x_label = "instances (processes or threads), or threads of GraphBLAS in one process";
+  report.x_label = "instances, or threads of one process";
   if (!start_graphblas()) return failure("GraphBLAS can't be started");
   std::vector<std::unique_ptr<Input>> inputs;
   std::vector<Pair> pairs;
@@ -132,7 +132,8 @@ Expected<void> bench_build(const BenchOptions& options, BenchReport& report) {
   report.notes.push_back(
       "processes, threads: each builds its share of the windows, the library with one thread a call");
   report.notes.push_back(
-      "OpenMP threads: one instance, the library with so many threads; beside it as many of our own");
+      "threads of one process: one call of the library after the other, with so many threads of OpenMP's; beside it as "
+      "many of our own");
   return {};
 }
 

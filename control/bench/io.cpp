@@ -13,7 +13,7 @@
 namespace trama {
 namespace {
 
-constexpr std::array<size_t, 4> kCounts = {1, 2, 4, 8};
+constexpr std::array<size_t, 4> kPairCounts = {1, 2, 4, 8};
 constexpr size_t kSlots = 4;
 
 // A ring of windows from one thread to one other. Its semaphores cost nothing beside a window, which takes 1 ms.
@@ -48,7 +48,7 @@ class PairsOfThreads final : public Crew {
  public:
   PairsOfThreads(const BenchOptions& options, const Frames& frames, const MakeWorker& make_worker)
       : options_(options), frames_(frames) {
-    for (size_t i = 0; i < kCounts.back(); ++i)
+    for (size_t i = 0; i < kPairCounts.back(); ++i)
       pairs_.push_back(std::make_unique<Pair>(options.window_packets, make_worker()));
   }
 
@@ -93,7 +93,7 @@ Expected<void> bench_io(const BenchOptions& options, BenchReport& report) {
   report.count_name = "pairs";
   report.x_label = "pairs of threads, one receiving and one building";
   return compare_crews(
-      options, kCounts,
+      options, kPairCounts,
       [&](const Frames& frames, const MakeWorker& make_worker) {
         return std::make_unique<PairsOfThreads>(options, frames, make_worker);
       },

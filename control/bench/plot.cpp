@@ -49,23 +49,28 @@ std::string preamble(const BenchReport& report, PlotFormat format) {
                               std::to_string(report.window_packets) + " packets, medians of " +
                               counted(report.rounds, "round");
   return std::string("set encoding utf8\nset terminal ") + (format == PlotFormat::svg ? "svg" : "pngcairo") +
-         " size 1000,600 noenhanced background '#ffffff'\nset title " + in_quotes(title) + "\nset label 1 " +
-         in_quotes(machine) + " at screen 0.5, 0.02 center\nset bmargin 6\nset grid ytics\nset key outside right\n" +
-         "set yrange [0:*]\n";
+         " size 1200,600 noenhanced background '#ffffff'\nset title " + in_quotes(title) + "\nset label 1 " +
+         in_quotes(machine) + " at screen 0.5, 0.02 center\nset bmargin 6\nset grid ytics\n" +
+         "set key outside right Left reverse\n";
 }
 
-// One line of a figure over counts.
+// One line of a figure over counts. A baseline has the colour of what it stands beside, and is dashed.
 struct Curve {
   std::string name;
+  int color, dashes;   // gnuplot's numbers, from 1 on
   std::string points;  // count, median, least, most: millions of packets a second
 };
 
 void add_point(std::vector<Curve>& curves, const BenchRow& row, const BenchSide& side, bool name_step) {
+  const bool is_baseline = &side != &row.ours;
   std::string name = side.name;
   if (name_step) name += ", " + row.step;
   name = with_traffic(name, row.traffic);
   auto curve = std::find_if(curves.begin(), curves.end(), [&](const Curve& one) { return one.name == name; });
-  if (curve == curves.end()) curve = curves.insert(curves.end(), {name, ""});
+  if (curve == curves.end()) {
+    const int color = curves.empty() ? 1 : curves.back().color + (is_baseline ? 0 : 1);
+    curve = curves.insert(curves.end(), {name, color, is_baseline ? 2 : 1, ""});
+  }
   const auto rate = [](double ns) { return number(ns > 0 ? 1e3 / ns : 0); };
   curve->points += std::to_string(row.count) + " " + rate(side.ns.median()) + " " + rate(side.ns.most()) + " " +
                    rate(side.ns.least()) + "\n";
@@ -82,14 +87,15 @@ std::string curves_script(const BenchReport& report) {
     if (std::find(counts.begin(), counts.end(), row.count) == counts.end()) counts.push_back(row.count);
   }
   std::string script = "set xlabel " + in_quotes(report.x_label) + "\nset ylabel 'packets per second (millions)'\n" +
-                       "set logscale x 2\nset xtics (";
+                       "set logscale xy 2\nset xtics (";
   for (size_t i = 0; i < counts.size(); ++i) script += (i > 0 ? ", " : "") + std::to_string(counts[i]);
   script += ")\nset offsets graph 0.05, graph 0.05, 0, 0\n";
   std::string plot;
   for (size_t i = 0; i < curves.size(); ++i) {
     const std::string data = "$curve" + std::to_string(i);
     script += data + " << EOD\n" + curves[i].points + "EOD\n";
-    plot += (i > 0 ? ", \\\n     " : "plot ") + data + " using 1:2:3:4 with yerrorlines linewidth 2 title " +
+    plot += (i > 0 ? ", \\\n     " : "plot ") + data + " using 1:2:3:4 with yerrorlines linewidth 2 linetype " +
+            std::to_string(curves[i].color) + " dashtype " + std::to_string(curves[i].dashes) + " title " +
             in_quotes(curves[i].name);
   }
   return script + plot + "\n";
@@ -107,7 +113,8 @@ std::string bars_script(const BenchReport& report) {
     data += "\"" + label + "\" " + number(row.ours.ns.median()) + " " +
             (row.baseline ? number(row.baseline->ns.median()) : "NaN") + "\n";
   }
-  return "set ylabel 'nanoseconds per packet'\nset style data histograms\nset style histogram clustered gap 1\n"
+  return "set yrange [0:*]\nset ylabel 'nanoseconds per packet'\nset style data histograms\nset style histogram "
+         "clustered gap 1\n"
          "set style fill solid 0.8\nset xtics rotate by -30\nset rmargin 20\nset bmargin 9\n$bars << EOD\n" +
          data + "EOD\nplot $bars using 2:xtic(1) title 'Trama', '' using 3 title 'baseline'\n";
 }

@@ -12,7 +12,7 @@
 namespace trama {
 namespace {
 
-constexpr std::array<size_t, 5> kCounts = {1, 2, 4, 8, 16};
+constexpr std::array<size_t, 5> kRingCounts = {1, 2, 4, 8, 16};
 
 class Rings {
  public:
@@ -82,7 +82,7 @@ Expected<void> bench_rings(const BenchOptions& options, BenchReport& report) {
   report.count_name = "rings";
   report.x_label = "rings, emptied by " + threads;
   return compare_crews(
-      options, kCounts,
+      options, kRingCounts,
       [&](const Frames& frames, const MakeWorker& make_worker) {
         return std::make_unique<RingThreads>(options, frames, make_worker);
       },

@@ -161,11 +161,25 @@ CompactFault read_rows(size_t rows, Values<kIndexCodes> values, uint32_t* row) {
   return ascends({row, rows}) ? CompactFault::none : CompactFault::row_range;
 }
 
-// From what is stored for four links at a time to their columns: in front of a row the least column is added, inside it
-// the column before and 1. A sum over four lanes takes two steps, in each of which masks end it where a row ends.
+// From what is stored for links to their columns: in front of a row the least column is added, inside it the column
+// before and 1. A sum over four lanes takes two steps, in each of which masks end it where a row ends.
 class ColumnSums {
  public:
   explicit ColumnSums(uint32_t base) : base_(hn::Set(Four(), base)), base_less_one_(hn::Set(Four(), base - 1)) {}
+
+  // kPiece links, each of a row of its own: there is nothing to sum up.
+  HWY_INLINE void add_single_links(uint32_t* column) {
+    const Lanes lanes;
+    const auto base = hn::Set(lanes, hn::GetLane(base_));
+    auto right = all_right();
+    for (size_t k = 0; k < kPiece; k += hn::Lanes(lanes)) {
+      const auto sums = hn::Add(hn::LoadU(lanes, column + k), base);
+      right = hn::And(right, hn::Eq(hn::Max(sums, base), sums));
+      hn::StoreU(sums, lanes, column + k);
+    }
+    if (!hn::AllTrue(lanes, right)) right_ = hn::Zero(Four());
+    last_ = hn::LoadU(Four(), column + kPiece - 4);
+  }
 
   // Four links; bit i of `starts` says that link i begins a row.
   HWY_INLINE void add(uint64_t starts, uint32_t* column) {
@@ -198,6 +212,10 @@ CompactFault read_columns(const CompactHeader& header, const uint8_t* bits, Valu
     if (!values.take(size, column + at)) return CompactFault::column_codes;
     uint64_t starts = word_at(bits + at / 8, size);
     if (size < kPiece) starts |= ~uint64_t{0} << size;  // what stands behind the last link is no part of its row
+    if (starts == ~uint64_t{0} && size == kPiece) {
+      sums.add_single_links(column + at);
+      continue;
+    }
     for (size_t k = 0; k < size; k += 4) sums.add(starts >> k & 15, column + at + k);
   }
   if (!values.at_end()) return CompactFault::column_codes;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <tuple>
 
 #include "libclient/formats/lz4_sequence.hpp"
 
@@ -23,14 +24,13 @@ static_assert(std::endian::native == std::endian::little, "numbers are copied as
 // An array begins with two elements and ends with two that are not matched.
 constexpr size_t kFewElements = 4;
 constexpr size_t kChunk = 64;
-constexpr size_t kReach = 65535 / kLz4ElementBytes;  // elements that an offset can go back
 
-// What the sequences of some elements are made from.
-struct Chunk {
-  alignas(64) std::array<uint32_t, kChunk> change{};  // element XOR the one that it is matched with
-  alignas(64) std::array<uint16_t, kChunk> offset{};  // bytes back to that one
-  alignas(64) std::array<uint8_t, kChunk> code{};     // literals needed - 1
+// With which earlier element each of some is matched, and what that leaves to be written.
+struct Matches {
+  alignas(64) std::array<uint32_t, kChunk> change{};  // element XOR the other one
+  alignas(64) std::array<uint32_t, kChunk> offset{};  // bytes back to that one
 };
+using Codes = std::array<uint8_t, kChunk>;  // literals needed - 1
 
 inline uint8_t* put_wide(uint32_t element, uint8_t* out) {
   const uint64_t wide = element;
@@ -93,6 +93,15 @@ inline bool top_16_bits_repeat(std::span<const uint32_t> x) {
   return repeats >= sample / 4;
 }
 
+// Have neighbours nearly always the same top 8 bits? Then the one before does as well as the latest with these bits.
+inline bool top_8_bits_stay(std::span<const uint32_t> x) {
+  constexpr size_t kSample = 1024;
+  const size_t step = std::max<size_t>(x.size() / kSample, 1);
+  size_t changes = 0;
+  for (size_t i = 1; i < x.size(); i += step) changes += (x[i] ^ x[i - 1]) >> 24 != 0;
+  return changes <= kSample / 16;
+}
+
 }  // namespace
 }  // namespace trama
 #endif
@@ -106,87 +115,114 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::ScalableTag<uint32_t>;
 static_assert(kChunk * sizeof(uint32_t) % HWY_MAX_BYTES == 0);
 
-// Matches every element with the one before.
+// All matchers: matches `size` elements from `begin` on with earlier ones, 1 .. kChunk of them; begin >= 2.
+
+// With the one before.
 class PreviousMatcher {
  public:
-  explicit PreviousMatcher(Chunk& chunk) { chunk.offset.fill(kLz4ElementBytes); }
-
-  HWY_INLINE void match(const uint32_t* x, size_t begin, size_t size, Chunk& chunk) {
+  HWY_INLINE void match(const uint32_t* x, size_t begin, size_t size, Matches& matches) {
     const Lanes lanes;
+    const auto offset = hn::Set(lanes, kLz4ElementBytes);
     size_t k = 0;
     for (; k + hn::Lanes(lanes) <= size; k += hn::Lanes(lanes)) {
       const uint32_t* at = x + begin + k;
-      hn::Store(hn::Xor(hn::LoadU(lanes, at), hn::LoadU(lanes, at - 1)), lanes, &chunk.change[k]);
+      hn::Store(hn::Xor(hn::LoadU(lanes, at), hn::LoadU(lanes, at - 1)), lanes, &matches.change[k]);
+      hn::Store(offset, lanes, &matches.offset[k]);
     }
-    for (; k < size; ++k) chunk.change[k] = x[begin + k] ^ x[begin + k - 1];
+    for (; k < size; ++k) {
+      matches.change[k] = x[begin + k] ^ x[begin + k - 1];
+      matches.offset[k] = kLz4ElementBytes;
+    }
   }
 };
 
-// Matches every element with the latest one of the same top 8 bits; with use_16, of the same top 16 bits if there is
-// one. Positions are kept modulo 2^16: a stale one leads to some other element, and the comparison tells what that is
-// worth.
-template <bool use_16>
-class TopBitsMatcher {
+// With the latest one of the same top bits, whose place is kept in bytes modulo 2^16. Where that is out of an offset's
+// reach, or unknown, the difference is 0, or leads to another element, and `change` tells what that is worth.
+template <int bits>
+class LatestMatcher {
  public:
-  explicit TopBitsMatcher(Chunk&) {}
-
-  HWY_INLINE void match(const uint32_t* x, size_t begin, size_t size, Chunk& chunk) {
+  HWY_INLINE void match(const uint32_t* x, size_t begin, size_t size, Matches& matches) {
     for (size_t k = 0; k < size; ++k) {
-      const size_t at = begin + k;
-      const uint32_t value = x[at];
-      size_t distance = back(at, by_top_8_[value >> 24]);
-      if constexpr (use_16) {
-        const size_t near = back(at, by_top_16_[(value >> 16) * 0x9E3779B1u >> 20]);
-        distance = (value ^ x[at - near]) >> 16 == 0 ? near : distance;
-      }
-      chunk.change[k] = value ^ x[at - distance];
-      chunk.offset[k] = static_cast<uint16_t>(kLz4ElementBytes * distance);
+      const uint32_t value = x[begin + k];
+      const auto place = static_cast<uint16_t>(kLz4ElementBytes * (begin + k));
+      uint16_t& latest = latest_[slot(value)];
+      const auto offset = static_cast<uint16_t>(place - latest);
+      latest = place;
+      matches.offset[k] = offset;
+      matches.change[k] = value ^ x[begin + k - offset / kLz4ElementBytes];
     }
   }
 
  private:
-  // Elements between `at` and a remembered position, which becomes `at`.
-  static HWY_INLINE size_t back(size_t at, uint16_t& remembered) {
-    const auto distance = static_cast<uint16_t>(at - remembered);
-    remembered = static_cast<uint16_t>(at);
-    return distance - size_t{1} < kReach ? distance : 1;
-  }
+  static_assert(bits == 8 || bits == 16);
+  static constexpr size_t kSlots = bits == 8 ? 256 : 4096;
+  static size_t slot(uint32_t value) { return bits == 8 ? value >> 24 : (value >> 16) * 0x9E3779B1u >> 20; }
 
-  std::array<uint16_t, 256> by_top_8_{};
-  std::array<uint16_t, 4096> by_top_16_{};  // by a hash of the bits
+  std::array<uint16_t, kSlots> latest_{};
 };
 
-HWY_INLINE void count_literals(Chunk& chunk) {
+// Keeps of two ways to match each element the one that changes less.
+HWY_INLINE void keep_nearer(const Matches& other, Matches& matches) {
+  const Lanes lanes;
+  for (size_t k = 0; k < kChunk; k += hn::Lanes(lanes)) {
+    const auto change = hn::Load(lanes, &matches.change[k]), other_change = hn::Load(lanes, &other.change[k]);
+    const auto offset = hn::Load(lanes, &matches.offset[k]), other_offset = hn::Load(lanes, &other.offset[k]);
+    const auto nearer = hn::And(hn::Lt(other_change, change), hn::Ne(other_offset, hn::Zero(lanes)));
+    hn::Store(hn::IfThenElse(nearer, other_change, change), lanes, &matches.change[k]);
+    hn::Store(hn::IfThenElse(nearer, other_offset, offset), lanes, &matches.offset[k]);
+  }
+}
+
+// With the one before, or by any of the matchers that are named.
+template <class... Others>
+class NearestMatcher {
+ public:
+  HWY_INLINE void match(const uint32_t* x, size_t begin, size_t size, Matches& matches) {
+    PreviousMatcher().match(x, begin, size, matches);
+    const auto match_by = [&](auto& other) HWY_ATTR {
+      other.match(x, begin, size, found_);
+      keep_nearer(found_, matches);
+    };
+    std::apply([&](auto&... other) HWY_ATTR { (match_by(other), ...); }, others_);
+  }
+
+ private:
+  std::tuple<Others...> others_;
+  Matches found_;
+};
+
+HWY_INLINE void count_literals(const Matches& matches, Codes& codes) {
   const Lanes lanes;
   const hn::Rebind<uint8_t, Lanes> bytes;
   const auto one = hn::Set(lanes, 1);
   for (size_t k = 0; k < kChunk; k += hn::Lanes(lanes)) {
-    const auto change = hn::Load(lanes, &chunk.change[k]);
+    const auto change = hn::Load(lanes, &matches.change[k]);
     auto code = hn::IfThenElseZero(hn::Gt(change, hn::Set(lanes, 0xFF)), one);
     code = hn::Add(code, hn::IfThenElseZero(hn::Gt(change, hn::Set(lanes, 0xFFFF)), one));
     code = hn::Add(code, hn::IfThenElseZero(hn::Gt(change, hn::Set(lanes, 0xFFFFFF)), one));
-    hn::Store(hn::U8FromU32(code), bytes, &chunk.code[k]);  // TruncateTo of Highway 1.0.3 is wrong on AVX3_DL
+    hn::StoreU(hn::U8FromU32(code), bytes, &codes[k]);  // TruncateTo of Highway 1.0.3 is wrong on AVX3_DL
   }
 }
 
 // Two elements at a time. A store writes 16 bytes for the 8 to 14 of two sequences: the last sequence, which is longer
 // than what that is too much, follows.
-HWY_INLINE uint8_t* put_elements(const uint32_t* x, size_t size, const Chunk& chunk, uint8_t* out) {
+HWY_INLINE uint8_t* put_elements(const uint32_t* x, size_t size, const Matches& matches, const Codes& codes,
+                                 uint8_t* out) {
   const hn::FixedTag<uint64_t, 2> halves;
   const hn::FixedTag<uint8_t, 16> bytes;
   size_t k = 0;
   for (; k + 2 <= size; k += 2) {
     uint64_t elements;
-    uint32_t offsets;
+    uint64_t offsets;
     std::memcpy(&elements, x + k, sizeof elements);
-    std::memcpy(&offsets, &chunk.offset[k], sizeof offsets);
-    const size_t code = chunk.code[k] + size_t{4} * chunk.code[k + 1];
+    std::memcpy(&offsets, &matches.offset[k], sizeof offsets);
+    const size_t code = codes[k] + size_t{4} * codes[k + 1];
     const auto source = hn::InterleaveLower(halves, hn::Set(halves, elements), hn::Set(halves, offsets));
     const auto moved = hn::TableLookupBytesOr0(hn::BitCast(bytes, source), hn::Load(bytes, kLz4Pairs.shuffle[code]));
     hn::StoreU(hn::Or(moved, hn::Load(bytes, kLz4Pairs.tokens[code])), bytes, out);
     out += kLz4Pairs.length[code];
   }
-  if (k < size) out = put_element(x[k], chunk.code[k], chunk.offset[k], out);
+  if (k < size) out = put_element(x[k], codes[k], static_cast<uint16_t>(matches.offset[k]), out);
   return out;
 }
 
@@ -209,8 +245,9 @@ HWY_INLINE size_t emit_wide(const uint32_t* x, size_t n, uint8_t* out) {
   if (n < kFewElements) return static_cast<size_t>(put_last({x, n}, out) - out);
   uint8_t* next = put_first(x, out);
   const size_t end = n - 2;
-  Chunk chunk;
-  Matcher matcher(chunk);
+  Matcher matcher;
+  Matches matches;
+  Codes codes;
   for (size_t begin = 2; begin < end;) {
     if (const size_t repeats = long_run(x, begin, end); repeats > 0) {
       next = put_repeats(repeats, next);
@@ -218,9 +255,9 @@ HWY_INLINE size_t emit_wide(const uint32_t* x, size_t n, uint8_t* out) {
       continue;
     }
     const size_t size = std::min(kChunk, end - begin);
-    matcher.match(x, begin, size, chunk);
-    count_literals(chunk);
-    next = put_elements(x + begin, size, chunk, next);
+    matcher.match(x, begin, size, matches);
+    count_literals(matches, codes);
+    next = put_elements(x + begin, size, matches, codes, next);
     begin += size;
   }
   return static_cast<size_t>(put_last({x + end, 2}, next) - out);
@@ -229,8 +266,9 @@ HWY_INLINE size_t emit_wide(const uint32_t* x, size_t n, uint8_t* out) {
 size_t emit_sorted(const uint32_t* x, size_t n, uint8_t* out) { return emit_wide<PreviousMatcher>(x, n, out); }
 
 size_t emit_pieces(const uint32_t* x, size_t n, uint8_t* out) {
-  return top_16_bits_repeat({x, n}) ? emit_wide<TopBitsMatcher<true>>(x, n, out)
-                                    : emit_wide<TopBitsMatcher<false>>(x, n, out);
+  if (!top_16_bits_repeat({x, n})) return emit_wide<NearestMatcher<LatestMatcher<8>>>(x, n, out);
+  return top_8_bits_stay({x, n}) ? emit_wide<NearestMatcher<LatestMatcher<16>>>(x, n, out)
+                                 : emit_wide<NearestMatcher<LatestMatcher<8>, LatestMatcher<16>>>(x, n, out);
 }
 
 }  // namespace

@@ -38,8 +38,9 @@ constexpr size_t lz4_index_bound(size_t n) { return 7 * n + 6; }
 // The block of `x` as 64-bit numbers; returns its length. Matches each element with the one before: for sorted arrays.
 size_t emit_index(std::span<const uint32_t> x, uint8_t* out) noexcept;
 
-// The same for arrays that are sorted in pieces, like columns: matches each element with the most recent one within the
-// reach of an offset that shares its top 8 bits, or its top 16 bits where a sample of the array says that they recur.
+// The same for arrays that are sorted in pieces, like columns: matches each element with the one before or with the
+// most recent one within the reach of an offset that shares its top 8 bits, or its top 16 bits where a sample of the
+// array says that they recur, whichever is nearest.
 size_t emit_column(std::span<const uint32_t> x, uint8_t* out) noexcept;
 
 // Bytes that emit_counts may write for n elements.

@@ -20,8 +20,8 @@ inline uint8_t* put_lz4_length(size_t rest, uint8_t* out) {
   return out;
 }
 
-// How two elements become two sequences with one byte shuffle. The shuffle's input is 16 bytes: the two elements (4
-// bytes each), then the two offsets (2 bytes each).
+// How two elements become two sequences with one byte shuffle. The shuffle's input is 16 bytes: the two elements, then
+// the two offsets, 4 bytes each.
 struct Lz4PairTable {
   // Indexed by (literals of the first - 1) + 4 * (literals of the second - 1).
   alignas(16) uint8_t shuffle[16][16];  // where each byte comes from; 0x80 for zero
@@ -42,7 +42,7 @@ constexpr Lz4PairTable make_lz4_pair_table() {
         table.shuffle[code][at++] = static_cast<uint8_t>(4 * element + byte);
       }
       for (unsigned byte = 0; byte < 2; ++byte)
-        table.shuffle[code][at++] = static_cast<uint8_t>(8 + 2 * element + byte);
+        table.shuffle[code][at++] = static_cast<uint8_t>(8 + 4 * element + byte);
     }
     table.length[code] = static_cast<uint8_t>(at);
     while (at < 16) table.shuffle[code][at++] = kZero;

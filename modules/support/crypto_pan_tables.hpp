@@ -31,11 +31,10 @@
 //                 AES does the same to a turned state if its round keys are turned as well. So four levels are turned
 //                 by 0 .. 3, and their diagonals fit into one block, on which the last two rounds are done.
 //   rounds 1, 2   round 1 takes the fourth byte to one column, which depends on nothing else but pads; round 2 maps
-//   each
-//                 byte by itself, and XORs. So after two rounds the states of a level and of level 24 differ by what
-//                 only the level and the bits of the fourth byte decide: `two_rounds`, one for each of the 255 nodes of
-//                 levels 24-31, numbered as in a heap. Where a vector holds several addresses, looking these up costs
-//                 more than it saves.
+//                 each byte by itself, and XORs. So after two rounds the states of a level and of level 24 differ by
+//                 what only the level and the bits of the fourth byte decide: `two_rounds`, one for each of the 255
+//                 nodes of levels 24-31, numbered as in a heap. Where a vector holds several addresses, looking these
+//                 up costs more than it saves.
 #pragma once
 #include <array>
 #include <bit>

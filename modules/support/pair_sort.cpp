@@ -1,15 +1,22 @@
 #include "modules/support/pair_sort.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
+#include <span>
+#include <type_traits>
 
 namespace trama {
 namespace {
 
-// Of the 64 bits of a key, the radix sort looks at the top 22, which are the top 22 of the source's index.
+// Bits of a key that the radix sort doesn't look at: it takes the top 22, which are the top 22 of the source's index.
 constexpr int kTieShift = 42;
-constexpr int kHighDigitShift = 53;
-constexpr int kSourceLowDigitShift = 10;
-constexpr int kSourceHighDigitShift = 21;
+constexpr int kSourceTieShift = kTieShift - 32;
+
+// Keys of a part, and the parts there may be: 2 * 256 KB are in the second cache, and as many lines as there are parts
+// in the first one.
+constexpr int kPartBits = 15, kMostPartsBits = 8;
+constexpr size_t kFewestInParts = size_t{1} << 22;  // below, dividing costs what it saves
 
 // The sample: 2048 sources fall into 4096 cells by a hash of their top 22 bits. Evenly spread they make 2048 * 2047 / 2
 // / 4096 = 512 pairs in the same cell, give or take 23; five times as many is no accident.
@@ -41,8 +48,8 @@ void occurrences_to_places(std::array<uint32_t, N>& table) {
 }
 
 // One radix pass: key i goes to the next place of its digit.
-template <int shift, class KeyAt, size_t N>
-void scatter_by_digit(KeyAt key_at, size_t n, std::array<uint32_t, N>& places, uint64_t* to) {
+template <class KeyAt, class Shift, size_t N>
+void scatter_by_digit(KeyAt key_at, size_t n, Shift shift, std::array<uint32_t, N>& places, uint64_t* to) {
   const auto place_of = [&](uint64_t key) -> uint32_t& { return places[key >> shift & (N - 1)]; };
   size_t i = 0;
   for (; i + kFetchAhead < n; ++i) {
@@ -62,10 +69,28 @@ bool sample_is_flat(const uint32_t* source, size_t n) {
   uint32_t pairs = 0;
   const size_t step = n / kSample;
   for (size_t i = 0; i < kSample; ++i) {
-    const uint32_t top_bits = index_of<order>(source[i * step]) >> kSourceLowDigitShift;
+    const uint32_t top_bits = index_of<order>(source[i * step]) >> kSourceTieShift;
     pairs += cells[top_bits * 0x9E3779B1u >> 20]++;  // multiplicative hashing by the golden ratio: 12 bits
   }
   return pairs <= kFlatPairs;
+}
+
+// Keys are in order of the bits above `shift`. A key below the one before it shows a run of equal bits to be sorted.
+void sort_tied_runs(uint64_t* keys, size_t n, int shift, hwy::Sorter& vector_sort) {
+  uint64_t* const keys_end = keys + n;
+  for (uint64_t* at = keys + 1; at < keys_end;) {
+    if (at[0] >= at[-1]) {
+      ++at;
+      continue;
+    }
+    const uint64_t tied_bits = at[0] >> shift;
+    uint64_t* begin = at - 1;
+    uint64_t* end = at + 1;
+    while (begin > keys && begin[-1] >> shift == tied_bits) --begin;
+    while (end < keys_end && end[0] >> shift == tied_bits) ++end;
+    sort_keys(begin, end, vector_sort);
+    at = end;
+  }
 }
 
 }  // namespace
@@ -97,57 +122,57 @@ PairSorter::PairSorter(size_t capacity)
 
 uint64_t* PairSorter::sort(const uint32_t* source, const uint32_t* destination, size_t n, IndexOrder order) noexcept {
   assert(n <= capacity_);
-  if (order == IndexOrder::numeric) {
-    sort_as<IndexOrder::numeric>(source, destination, n);
-  } else {
-    sort_as<IndexOrder::raw>(source, destination, n);
+  return order == IndexOrder::numeric ? sort_as<IndexOrder::numeric>(source, destination, n)
+                                      : sort_as<IndexOrder::raw>(source, destination, n);
+}
+
+template <IndexOrder order>
+uint64_t* PairSorter::sort_as(const uint32_t* source, const uint32_t* destination, size_t n) noexcept {
+  const auto key_at = [=](size_t i) { return key_of<order>(source[i], destination[i]); };
+  if (!sources_are_flat(source, n, order)) {
+    for (size_t i = 0; i < n; ++i) keys_[i] = key_at(i);
+    if (n > 1) vector_sort_(keys_, n, hwy::SortAscending());
+    return keys_;
   }
+  if (n >= kFewestInParts) return sort_parts<order>(source, destination, n);
+  // The shift is a constant, so that what only counts digits reads no destinations.
+  radix_sort(key_at, n, std::integral_constant<int, kTieShift>(), other_keys_, keys_);
   return keys_;
 }
 
+// Parts have the space of the first one between their two passes: it stays in cache, and the rest of keys_ untouched.
 template <IndexOrder order>
-void PairSorter::sort_as(const uint32_t* source, const uint32_t* destination, size_t n) noexcept {
-  if (sources_are_flat(source, n, order)) {
-    radix_sort<order>(source, destination, n);
-    sort_tied_runs(n);
-  } else {
-    for (size_t i = 0; i < n; ++i) keys_[i] = key_of<order>(source[i], destination[i]);
-    if (n > 1) vector_sort_(keys_, n, hwy::SortAscending());
+uint64_t* PairSorter::sort_parts(const uint32_t* source, const uint32_t* destination, size_t n) noexcept {
+  const int bits = std::min(static_cast<int>(std::bit_width(n)) - 1 - kPartBits, kMostPartsBits);
+  std::array<uint32_t, 1 << kMostPartsBits> places{};
+  for (size_t i = 0; i < n; ++i) ++places[index_of<order>(source[i]) >> (32 - bits)];
+  occurrences_to_places(places);
+  scatter_by_digit([=](size_t i) { return key_of<order>(source[i], destination[i]); }, n, 64 - bits, places,
+                   other_keys_);
+  uint32_t begin = 0;
+  for (const uint32_t end : std::span(places).first(size_t{1} << bits)) {  // places have moved to their parts' ends
+    uint64_t* const part = other_keys_ + begin;
+    radix_sort([part](size_t i) { return part[i]; }, end - begin, kTieShift - bits, keys_, part);
+    begin = end;
   }
+  return other_keys_;
 }
 
-template <IndexOrder order>
-void PairSorter::radix_sort(const uint32_t* source, const uint32_t* destination, size_t n) noexcept {
+// Sorts by the 22 bits above `shift`, between which and the top all keys are equal, then those that are tied. `sorted`
+// may be where they come from.
+template <class KeyAt, class Shift>
+void PairSorter::radix_sort(KeyAt key_at, size_t n, Shift shift, uint64_t* between, uint64_t* sorted) noexcept {
   low_places_.fill(0);
   high_places_.fill(0);
   for (size_t i = 0; i < n; ++i) {
-    const uint32_t index = index_of<order>(source[i]);
-    ++low_places_[index >> kSourceLowDigitShift & (kDigits - 1)];
-    ++high_places_[index >> kSourceHighDigitShift];
+    ++low_places_[key_at(i) >> shift & (kDigits - 1)];
+    ++high_places_[key_at(i) >> (shift + kDigitBits) & (kDigits - 1)];
   }
   occurrences_to_places(low_places_);
   occurrences_to_places(high_places_);
-  scatter_by_digit<kTieShift>([=](size_t i) { return key_of<order>(source[i], destination[i]); }, n, low_places_,
-                              other_keys_);
-  scatter_by_digit<kHighDigitShift>([from = other_keys_](size_t i) { return from[i]; }, n, high_places_, keys_);
-}
-
-// Keys are in order of their top 22 bits. A key below the one before it shows a run of equal top bits to be sorted.
-void PairSorter::sort_tied_runs(size_t n) noexcept {
-  uint64_t* const keys_end = keys_ + n;
-  for (uint64_t* at = keys_ + 1; at < keys_end;) {
-    if (at[0] >= at[-1]) {
-      ++at;
-      continue;
-    }
-    const uint64_t tied_bits = at[0] >> kTieShift;
-    uint64_t* begin = at - 1;
-    uint64_t* end = at + 1;
-    while (begin > keys_ && begin[-1] >> kTieShift == tied_bits) --begin;
-    while (end < keys_end && end[0] >> kTieShift == tied_bits) ++end;
-    sort_keys(begin, end, vector_sort_);
-    at = end;
-  }
+  scatter_by_digit(key_at, n, shift, low_places_, between);
+  scatter_by_digit([between](size_t i) { return between[i]; }, n, shift + kDigitBits, high_places_, sorted);
+  sort_tied_runs(sorted, n, shift, vector_sort_);
 }
 
 }  // namespace trama

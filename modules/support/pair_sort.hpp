@@ -3,7 +3,9 @@
 // Two ways, chosen for each window by a sample of its sources:
 // * flat: a radix sort of the top 22 bits only, two passes of 11 bits from the low end (Knuth, The Art of Computer
 //   Programming, vol. 3, 5.2.5). In a window of 2^17 pairs with evenly spread sources, 22 bits leave few ties; a last
-//   pass sorts the runs that are tied and out of order.
+//   pass sorts the runs that are tied and out of order. A window of 2^22 pairs and more is first divided by its topmost
+//   bits into 256 parts at most, which the second cache holds if sources are spread over all addresses; each part is
+//   sorted so by the 22 bits that follow. Where most are in one part, dividing is a pass in vain.
 // * skewed, or small: the vector quicksort of Google Highway (Blacher, Giesen, Wassenberg et al., "Vectorized and
 //   performance-portable Quicksort", 2022). It wins where ties are long, since equal keys end its recursion early.
 // The result is the same either way: keys have no identity but their value.
@@ -50,17 +52,19 @@ class PairSorter {
   static constexpr int kDigitBits = 11;
   static constexpr size_t kDigits = size_t{1} << kDigitBits;
 
+  // Both return where the keys are.
   template <IndexOrder order>
-  void radix_sort(const uint32_t* source, const uint32_t* destination, size_t n) noexcept;
-  void sort_tied_runs(size_t n) noexcept;
+  uint64_t* sort_as(const uint32_t* source, const uint32_t* destination, size_t n) noexcept;
   template <IndexOrder order>
-  void sort_as(const uint32_t* source, const uint32_t* destination, size_t n) noexcept;
+  uint64_t* sort_parts(const uint32_t* source, const uint32_t* destination, size_t n) noexcept;
+  template <class KeyAt, class Shift>
+  void radix_sort(KeyAt key_at, size_t n, Shift shift, uint64_t* between, uint64_t* sorted) noexcept;
 
   size_t capacity_;
   hwy::Sorter vector_sort_;  // holds the quicksort's own buffer
   LazyMemory memory_;
   uint64_t* keys_;
-  uint64_t* other_keys_;                      // after the first radix pass
+  uint64_t* other_keys_;                      // after the first pass
   std::array<uint32_t, kDigits> low_places_;  // of a digit: how often it occurs, then where its next key goes
   std::array<uint32_t, kDigits> high_places_;
 };

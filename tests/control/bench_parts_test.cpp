@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <random>
 
 #include "control/bench/graphblas.hpp"
@@ -12,6 +13,7 @@
 #include "control/bench/openssl.hpp"
 #include "control/bench/table.hpp"
 #include "control/bench/window.hpp"
+#include "control/run_graph.hpp"
 #include "libclient/formats/archive_reader.hpp"
 #include "libclient/formats/blob.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -96,6 +98,38 @@ TEST_P(EveryKind, AllInstancesWork) {
   ASSERT_TRUE(cost) << cost.error().text;
   EXPECT_GE(cost->wall_ns, 0);
   EXPECT_THAT(names, testing::UnorderedElementsAre('0', '1', '2', '3', '4'));
+}
+
+// What instances say of themselves, a byte each.
+std::string bytes_of(InstanceKind kind, size_t instances, const std::function<char()>& byte) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const auto cost = run_instances(kind, instances, 1, [&](size_t) -> InstanceWork {
+    return [&byte, end = ends[1]] {
+      const char said = byte();
+      return write(end, &said, 1) == 1;
+    };
+  });
+  close(ends[1]);
+  std::string bytes(64, '\0');
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(0, read(ends[0], bytes.data(), bytes.size()))));
+  close(ends[0]);
+  return bytes;
+}
+
+TEST_P(EveryKind, EachHasAProcessorOfItsOwnAsLongAsThereAreEnough) {
+  const Watchdog watchdog;
+  const auto all = static_cast<char>(std::min<size_t>(allowed_processors().size(), 60));
+  if (all < 2) GTEST_SKIP() << "one processor";
+  const auto processors = [] { return static_cast<char>(std::min<size_t>(allowed_processors().size(), 60)); };
+  const auto first = [] { return static_cast<char>(allowed_processors().front() % 128); };
+  EXPECT_EQ(bytes_of(GetParam(), 2, processors), std::string(2, 1));
+  const std::string firsts = bytes_of(GetParam(), 2, first);
+  ASSERT_EQ(firsts.size(), 2u);
+  EXPECT_NE(firsts[0], firsts[1]);
+  EXPECT_EQ(bytes_of(GetParam(), 1, processors), std::string(1, all));
+  if (all == 60) return;  // or more: there is no asking for more instances than that
+  EXPECT_EQ(bytes_of(GetParam(), static_cast<size_t>(all) + 1, processors), std::string(all + 1u, all));
 }
 
 TEST_P(EveryKind, OneThatFailsFailsAll) {

@@ -45,16 +45,15 @@ BenchReport report_of_steps() {
 
 TEST(PlotScript, CurvesOverCounts) {
   EXPECT_EQ(plot_script(report_of_rings(), PlotFormat::svg), R"(set encoding utf8
-set terminal svg size 1000,600 noenhanced background '#ffffff'
+set terminal svg size 1200,600 noenhanced background '#ffffff'
 set title 'trama bench rings: packets from rings'
 set label 1 'A processor, 2 cores, avx2, windows of 256 packets, medians of 3 rounds' at screen 0.5, 0.02 center
 set bmargin 6
 set grid ytics
-set key outside right
-set yrange [0:*]
+set key outside right Left reverse
 set xlabel 'rings'
 set ylabel 'packets per second (millions)'
-set logscale x 2
+set logscale xy 2
 set xtics (1, 2)
 set offsets graph 0.05, graph 0.05, 0, 0
 $curve0 << EOD
@@ -65,8 +64,8 @@ $curve1 << EOD
 1 5 2.5 10
 2 5 2.5 10
 EOD
-plot $curve0 using 1:2:3:4 with yerrorlines linewidth 2 title 'ours, U', \
-     $curve1 using 1:2:3:4 with yerrorlines linewidth 2 title 'theirs, U'
+plot $curve0 using 1:2:3:4 with yerrorlines linewidth 2 linetype 1 dashtype 1 title 'ours, U', \
+     $curve1 using 1:2:3:4 with yerrorlines linewidth 2 linetype 1 dashtype 2 title 'theirs, U'
 )");
 }
 

@@ -8,40 +8,27 @@
 
 #include "control/bench/plot.hpp"
 #include "control/verbs.hpp"
+#include "tests/control/said.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/watchdog.hpp"
 
 namespace trama {
 namespace {
 
+using test::read_text;
+using test::Said;
 using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
 
-struct Said {
-  int status = 0;
-  std::string out, err;
-};
-
 Said bench(const Arguments& arguments) {
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Said said;
-  said.status = bench_verb(arguments);
-  said.out = testing::internal::GetCapturedStdout();
-  said.err = testing::internal::GetCapturedStderr();
-  return said;
+  return test::listen([&] { return bench_verb(arguments); });
 }
 
 Arguments small(const char* verb, const Arguments& more = {}) {
   Arguments all{verb, "--quick", "--rounds", "2", "--windows", "3", "--window-packets", "300"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
-}
-
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return (std::ostringstream() << file.rdbuf()).str();
 }
 
 void expect_side(const Json& side) {
@@ -61,12 +48,12 @@ std::vector<Measurement> measurements() {
   const std::string crew = "walk, build, serialize, tar ";
   return {{"build",
            {"--traffic", "zipf"},
-           {"processes Z 1", "processes Z 2", "processes Z 4", "processes Z 8", "OpenMP threads Z 1",
-            "OpenMP threads Z 2", "OpenMP threads Z 4", "OpenMP threads Z 8"}},
+           {"processes Z 1", "processes Z 2", "processes Z 4", "processes Z 8", "threads of one process Z 1",
+            "threads of one process Z 2", "threads of one process Z 4", "threads of one process Z 8"}},
           {"build",
            {"--traffic", "uniform", "--instances", "threads"},
-           {"threads U 1", "threads U 2", "threads U 4", "threads U 8", "OpenMP threads U 1", "OpenMP threads U 2",
-            "OpenMP threads U 4", "OpenMP threads U 8"}},
+           {"threads U 1", "threads U 2", "threads U 4", "threads U 8", "threads of one process U 1",
+            "threads of one process U 2", "threads of one process U 4", "threads of one process U 8"}},
           {"io",
            {},
            {crew + "U 1", crew + "U 2", crew + "U 4", crew + "U 8", crew + "Z 1", crew + "Z 2", crew + "Z 4",

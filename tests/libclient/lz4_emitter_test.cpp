@@ -41,6 +41,12 @@ struct Shape {
   std::function<uint32_t(Random&, size_t)> number;  // of a place
 };
 
+// One in two has the top 16 bits of one of 64 networks, which are spread over all addresses.
+uint32_t often_in_a_network(Random& random) {
+  const uint32_t number = any(random);
+  return number % 2 == 0 ? number : (number / 2 % 64 * 0x9E3779B1u & 0xFFFF0000) | number >> 16;
+}
+
 // Top bits that are seen only once in so many elements.
 uint32_t top_bits_after(size_t period, Random& random, size_t i) {
   return (i % period == 7 ? 0xC0A80000 : 0) | any(random) % 65536;
@@ -63,10 +69,13 @@ const Shape kShapes[] = {
      [](Random& r, size_t i) { return i / 2000 % 2 == 0 ? static_cast<uint32_t>(i / 2000) : any(r); }},
     {"one /8", false, [](Random& r, size_t) { return 0x2C000000 | (any(r) & 0xFFFFFF); }},
     {"one /16", false, [](Random& r, size_t) { return 0x2C120000 | (any(r) & 0xFFFF); }},
+    {"64 networks and noise", false, [](Random& r, size_t) { return often_in_a_network(r); }},
     // At the reach of an offset, 8191 elements, and where positions wrap, 65536.
     {"top bits return after 8191", false, [](Random& r, size_t i) { return top_bits_after(8191, r, i); }},
     {"top bits return after 8192", false, [](Random& r, size_t i) { return top_bits_after(8192, r, i); }},
     {"top bits return after 8193", false, [](Random& r, size_t i) { return top_bits_after(8193, r, i); }},
+    {"top bits return after 8192, of noise", false,
+     [](Random& r, size_t i) { return i % 8192 == 7 ? 0xC0A80000 | any(r) % 65536 : any(r) & 0x7FFFFFFF; }},
     {"top bits return after 65536", false, [](Random& r, size_t i) { return top_bits_after(65536, r, i); }},
     // Matches of 4 bytes after literals of every length: the most a sequence can cost.
     {"pairs after long literals", false,
@@ -232,6 +241,7 @@ TEST(Lz4EmitterTest, StructureMakesBlocksShort) {
       {"random", kEmitters[1], 6100},  // the top byte has been seen
       {"one /8", kEmitters[1], 5300},  // and the second mostly too
       {"one /16", kEmitters[1], 5020},
+      {"64 networks and noise", kEmitters[1], 5550},  // a third byte for the noise only
       {"zeros", kEmitters[0], 40},
       {"zeros", kEmitters[1], 40},
       {"zeros", kEmitters[2], 20},

@@ -55,5 +55,42 @@ TEST_P(PairSortTest, SortsLikeTheStandardLibrary) {
   }
 }
 
+// What is the same for the same keys in any order.
+struct Contents {
+  uint64_t sum = 0, mixed = 0;
+  void add(uint64_t key) {
+    sum += key;
+    mixed += (key ^ key >> 29) * 0x9E3779B97F4A7C15u;
+  }
+  bool operator==(const Contents&) const = default;
+};
+
+// 2^22 pairs and more go through parts, all into one of them in a /8.
+TEST(PairSorterTest, LargeWindowsAreSortedInParts) {
+  for (const size_t n : {size_t{1} << 22, (size_t{1} << 22) + 12345}) {
+    PairSorter sorter(n);
+    std::vector<uint32_t> source(n), destination(n);
+    for (const uint32_t source_mask : {0xFFFFFFFFu, 0x00FFFFFFu, 0xFFF80000u}) {
+      for (const IndexOrder order : {IndexOrder::numeric, IndexOrder::raw}) {
+        SCOPED_TRACE(testing::Message() << "seed = n = " << n << ", mask " << source_mask << ", order " << int(order));
+        std::mt19937_64 random(n);
+        Contents expected, sorted;
+        for (size_t i = 0; i < n; ++i) {
+          const uint64_t bits = random();
+          source[i] = static_cast<uint32_t>(bits >> 32) & source_mask;
+          destination[i] = static_cast<uint32_t>(bits);
+          expected.add(order == IndexOrder::raw ? uint64_t{index_of<IndexOrder::raw>(source[i])} << 32 |
+                                                      index_of<IndexOrder::raw>(destination[i])
+                                                : uint64_t{source[i]} << 32 | destination[i]);
+        }
+        const uint64_t* keys = sorter.sort(source.data(), destination.data(), n, order);
+        ASSERT_TRUE(std::is_sorted(keys, keys + n));
+        for (size_t i = 0; i < n; ++i) sorted.add(keys[i]);
+        ASSERT_EQ(sorted, expected);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace trama
