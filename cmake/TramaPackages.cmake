@@ -72,6 +72,8 @@ trama_package(libtrama-dev NAME libtrama-dev SECTION libdevel
               DEPENDS "libtrama0 ${this_version}, libtrama-graphblas0 ${this_version}, libexpected-dev"
               RECOMMENDS libgraphblas-dev SUMMARY "Streams of traffic matrices: files to build programs with")
 if(TRAMA_WITH_PYTHON)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/package/python/postinst
+                                               ${PROJECT_SOURCE_DIR}/cmake/package/python/prerm)
   set(this_python ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR})
   math(EXPR next_minor "${Python_VERSION_MINOR} + 1")
   trama_package(python NAME python3-trama SECTION python

@@ -109,12 +109,16 @@ void add_streams(const EngineStatus& status, Families& families) {
   if (status.outlets.empty()) return;
   families.gauge("trama_stream_subscribers", "those who follow now");
   for (const OutletReport& outlet : status.outlets) families.add(outlet.counts.subscribers, {{"stage", outlet.stage}});
-  families.counter("trama_stream_windows_total",
-                   "windows that were sent, lost by slow subscribers, stored by NATS or not, or too long");
+  families.gauge("trama_stream_waiting_windows", "windows that wait for a NATS server to have them");
+  for (const OutletReport& outlet : status.outlets) families.add(outlet.counts.waiting, {{"stage", outlet.stage}});
+  families.counter(
+      "trama_stream_windows_total",
+      "windows that were sent, lost by slow subscribers, not found in archives, stored by NATS or not, or too "
+      "long");
   for (const OutletReport& outlet : status.outlets)
     for (const auto& [what, count] : kOutletCountNames)
-      if (const std::string_view name = what;
-          name == "sent" || name == "lost" || name == "stored" || name == "not_stored" || name == "too_long")
+      if (const std::string_view name = what; name == "sent" || name == "lost" || name == "not_replayed" ||
+                                              name == "stored" || name == "not_stored" || name == "too_long")
         families.add(outlet.counts.*count, {{"stage", outlet.stage}, {"what", what}});
   families.counter("trama_stream_turned_away_total",
                    "those who wanted to follow, and were refused or had no right key");

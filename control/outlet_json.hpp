@@ -18,14 +18,14 @@ inline nlohmann::ordered_json outlets_json(const std::vector<OutletReport>& outl
   return list;
 }
 
-// Throws nlohmann::json::exception.
+// A count that an older engine doesn't know is 0. Throws nlohmann::json::exception.
 inline std::vector<OutletReport> parse_outlets(const nlohmann::ordered_json& list) {
   std::vector<OutletReport> outlets;
   for (const auto& json : list) {
     OutletReport& outlet = outlets.emplace_back();
     json.at("stage").get_to(outlet.stage);
     json.at("url").get_to(outlet.url);
-    for (const auto& [name, count] : kOutletCountNames) json.at(name).get_to(outlet.counts.*count);
+    for (const auto& [name, count] : kOutletCountNames) outlet.counts.*count = json.value(name, uint64_t{0});
     json.at("passed_by").get_to(outlet.passed_by);
   }
   return outlets;

@@ -30,13 +30,13 @@ double rate(uint64_t before, uint64_t now, double seconds) {
   return now > before ? static_cast<double>(now - before) / seconds : 0;
 }
 
-std::string clock_text(double seconds) {
+std::string running_time(double seconds) {
   const auto whole = static_cast<unsigned long long>(std::max(0.0, seconds));
   return format("%llu:%02llu:%02llu", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 // Of a day, UTC.
-std::string time_text(int64_t ns) {
+std::string time_of_day(int64_t ns) {
   const std::time_t seconds = ns / 1'000'000'000;
   std::tm parts{};
   if (!gmtime_r(&seconds, &parts)) return "-";
@@ -49,7 +49,7 @@ std::string head(const EngineStatus& now) {
   std::string text = "trama " + printable(now.version) + ", process " + std::to_string(now.pid);
   if (!now.sensor.empty()) text += ", sensor " + printable(now.sensor);
   text += now.stopping ? ": stopping, after " : ": running for ";
-  return text + clock_text(now.seconds) + ", " + counted(now.workers, "worker") + "\n";
+  return text + running_time(now.seconds) + ", " + counted(now.workers, "worker") + "\n";
 }
 
 std::string reading(const EngineStatus& before, const EngineStatus& now) {
@@ -107,8 +107,11 @@ std::string streams(const EngineStatus& now) {
     text += line("publish", printable(outlet.url) + ": " + counted(counts.subscribers, "subscriber") + "; " +
                                 std::to_string(counts.sent) + " sent, " + std::to_string(counts.lost) +
                                 " lost by slow ones");
-    if (counts.stored + counts.not_stored > 0)
-      text.insert(text.size() - 1, "; " + std::to_string(counts.stored) + " stored");
+    if (counts.not_replayed > 0)
+      text.insert(text.size() - 1, ", " + std::to_string(counts.not_replayed) + " not in the archives");
+    if (counts.waiting + counts.stored + counts.not_stored > 0)
+      text.insert(text.size() - 1,
+                  "; " + std::to_string(counts.stored) + " stored, " + std::to_string(counts.waiting) + " waiting");
     if (const uint64_t away = counts.refused + counts.shut_out; away > 0)
       text.insert(text.size() - 1, "; " + std::to_string(away) + " turned away");
   }
@@ -159,7 +162,7 @@ std::string window_table(const std::vector<FinishedWindow>& windows, size_t most
     table.add({std::to_string(window->seq), std::to_string(window->packets), told(&WindowDescription::links),
                told(&WindowDescription::sources), measured(&Quantities::n_destinations),
                measured(&Quantities::max_fan_out), measured(&Quantities::max_fan_in), reason,
-               time_text(window->finished_ns)});
+               time_of_day(window->finished_ns)});
   }
   return "\n" + table.text();
 }

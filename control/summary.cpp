@@ -58,6 +58,9 @@ std::string streams_text(const std::vector<OutletReport>& outlets) {
       text += counted(outlet.passed_by, "window") + " passed " + name + " by, and were not published\n";
     if (outlet.counts.lost > 0)
       text += counted(outlet.counts.lost, "window") + " of " + name + " lost by slow subscribers\n";
+    if (outlet.counts.not_replayed > 0)
+      text += counted(outlet.counts.not_replayed, "older window") + " of " + name +
+              " not in the archives any more, or not yet\n";
     if (outlet.counts.too_long > 0)
       text += counted(outlet.counts.too_long, "window") + " of " + name + " longer than its max_bytes, and not sent\n";
     if (outlet.counts.not_stored > 0)

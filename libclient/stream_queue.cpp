@@ -46,7 +46,6 @@ void StreamQueue::append(StreamItem item) {
   else
     items_.push_back(std::move(item));
   if (items_.size() == 1) raise(items_event_);
-  changed_.notify_all();
 }
 
 void StreamQueue::drop_oldest_window() {
@@ -57,9 +56,12 @@ void StreamQueue::drop_oldest_window() {
 }
 
 void StreamQueue::put_dropping(StreamItem item) {
-  const std::lock_guard lock(mutex_);
-  if (item.kind == StreamItem::Kind::window && windows_ == most_) drop_oldest_window();
-  append(std::move(item));
+  {
+    const std::lock_guard lock(mutex_);
+    if (item.kind == StreamItem::Kind::window && windows_ == most_) drop_oldest_window();
+    append(std::move(item));
+  }
+  changed_.notify_all();  // without the lock, which whoever wakes up wants first
 }
 
 bool StreamQueue::put_waiting(StreamItem item) {
@@ -67,6 +69,8 @@ bool StreamQueue::put_waiting(StreamItem item) {
   if (item.kind == StreamItem::Kind::window) changed_.wait(lock, [&] { return closed_ || windows_ < most_; });
   if (closed_) return false;
   append(std::move(item));
+  lock.unlock();
+  changed_.notify_all();
   return true;
 }
 

@@ -43,7 +43,9 @@ void NatsLink::Core::on_message(natsConnection*, natsSubscription*, natsMsg* mes
 
 void NatsLink::Core::on_disconnected(natsConnection* nc, void* closure) {
   const char* ignored = nullptr;
-  static_cast<Core*>(closure)->change(false, natsConnection_GetLastError(nc, &ignored));
+  // None is known of a server that was stopped in order, or already forgotten.
+  const natsStatus status = natsConnection_GetLastError(nc, &ignored);
+  static_cast<Core*>(closure)->change(false, status == NATS_OK ? NATS_CONNECTION_DISCONNECTED : status);
 }
 
 void NatsLink::Core::on_closed(natsConnection* nc, void* closure) {

@@ -257,6 +257,7 @@ void NatsPublisher::finish(int linger_ms) {
 
 OutletCounts NatsPublisher::counts() const {
   OutletCounts counts;
+  counts.waiting = outbox_.size();
   counts.stored = outbox_.totals().stored;
   counts.not_stored = outbox_.totals().given_up + outbox_.totals().too_long;
   return counts;

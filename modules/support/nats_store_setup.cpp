@@ -10,8 +10,10 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostAnswer = 64 << 10;
-constexpr int kNameInUse = 10058;
+constexpr int kNameInUse = 10058, kNoStream = 10059;
 constexpr int64_t kDuplicatesNs = 120'000'000'000;  // within it, a window that is sent twice isn't even written twice
+
+std::string api_of(const std::string& domain) { return "$JS." + domain + ".API"; }
 
 // The limits of one message a subject make a window that is sent again replace itself, and a note the one before.
 json stream_config(const std::string& name, const NatsStoreConfig& config) {
@@ -50,9 +52,11 @@ std::optional<NatsStoreSetup::Question> NatsStoreSetup::question() const {
     case Step::find_domain: return Question{nats_api(url_.domain, "INFO"), ""};
     case Step::make_mirror: {
       json config = stream_config(name, config_);
-      config["mirror"] = {{"name", name}, {"external", {{"api", "$JS." + domain_ + ".API"}, {"deliver", ""}}}};
+      config["mirror"] = {{"name", name}, {"external", {{"api", api_of(domain_)}, {"deliver", ""}}}};
       return Question{nats_api(config_.mirror, "STREAM.CREATE." + name), config.dump()};
     }
+    case Step::look_at_mirror: return Question{nats_api(config_.mirror, "STREAM.INFO." + name), ""};
+    case Step::change_mirror: return Question{nats_api(config_.mirror, "STREAM.UPDATE." + name), changed_};
     case Step::done: break;
   }
   return std::nullopt;
@@ -87,18 +91,23 @@ bool NatsStoreSetup::hear(std::span<const uint8_t> answer) {
     code = number != error->end() && number->is_number_integer() ? number->get<int>() : -1;
   }
   if (step_ == Step::make && code == kNameInUse) return step_ = Step::look, true;
-  if (step_ == Step::make_mirror && code == kNameInUse) return step_ = Step::done, true;
+  if (step_ == Step::make_mirror && code == kNameInUse) return step_ = Step::look_at_mirror, true;
+  const bool making = step_ == Step::make;
+  // Somebody has removed it in between: the next question makes it.
+  if (code == kNoStream) step_ = step_ == Step::look || step_ == Step::change ? Step::make : Step::make_mirror;
   if (code != 0)
-    return fail("JetStream says: " + what,
-                step_ == Step::make ? "lower store_bytes, or raise max_file_store of the server" : "");
+    return fail("JetStream says: " + what, making ? "lower store_bytes, or raise max_file_store of the server" : "");
   switch (step_) {
     case Step::make:
     case Step::change: after_ready(); break;
-    case Step::look: {
-      const auto config = said.find("config");
-      if (config == said.end() || !config->is_object()) return fail("JetStream's answer makes no sense", "");
-      return compare(config->dump());
-    }
+    case Step::look:
+    case Step::look_at_mirror:
+      try {
+        const std::string config = said.at("config").dump();
+        return step_ == Step::look ? compare(config) : compare_mirror(config);
+      } catch (const json::exception&) {
+        return fail("JetStream's answer makes no sense", "");
+      }
     case Step::find_domain:
       domain_ = text_of(said, "domain");
       if (domain_.empty())
@@ -106,16 +115,16 @@ bool NatsStoreSetup::hear(std::span<const uint8_t> answer) {
                     "give its `jetstream` a `domain`, as control/nats/leaf.conf does");
       step_ = Step::make_mirror;
       break;
-    case Step::make_mirror: step_ = Step::done; break;
+    case Step::make_mirror:
+    case Step::change_mirror: step_ = Step::done; break;
     case Step::done: break;
   }
   return true;
 }
 
-// A stream that somebody else has made may store more than this, and on more machines; but windows have to be found
-// in it.
+// A stream that somebody else has made may be on more machines; but windows have to be found in it.
 bool NatsStoreSetup::compare(const std::string& text) {
-  json config = json::parse(text);
+  const json config = json::parse(text);
   const std::string name = nats_store(url_);
   const auto subjects = config.find("subjects");
   const bool ours = subjects != config.end() && subjects->is_array() &&
@@ -126,16 +135,45 @@ bool NatsStoreSetup::compare(const std::string& text) {
   if (config.value("max_msgs_per_subject", -1) != 1)
     return fail("the JetStream stream " + name + " keeps more than one message of a subject",
                 "set its max_msgs_per_subject to 1");
-  if (config.value("allow_direct", false) &&
-      config.value("max_bytes", int64_t{-1}) == static_cast<int64_t>(config_.bytes) &&
-      config.value("max_age", int64_t{0}) == config_.age_ns)
-    return after_ready(), true;
+  return fit_limits(text);
+}
+
+// Whatever bears the name there: only what copies our stream is a copy of it.
+bool NatsStoreSetup::compare_mirror(const std::string& text) {
+  const json config = json::parse(text);
+  const std::string name = nats_store(url_);
+  const json::json_pointer of_name("/mirror/name"), of_api("/mirror/external/api");
+  const auto is = [&](const json::json_pointer& place, const std::string& wanted) {
+    return config.contains(place) && config[place] == wanted;
+  };
+  if (!is(of_name, name) || !is(of_api, api_of(domain_)))
+    return fail("the JetStream domain " + config_.mirror + " has a stream " + name + " that is no copy of this one",
+                "remove it there, or give another name with ?store=NAME in the URL");
+  return fit_limits(text);
+}
+
+// Ours is for the publisher to limit. A copy may keep more, for longer: that is what some have one for.
+bool NatsStoreSetup::fit_limits(const std::string& text) {
+  json config = json::parse(text);
+  const bool of_mirror = step_ == Step::look_at_mirror;
+  const auto bytes = config.value("max_bytes", int64_t{-1}), age_ns = config.value("max_age", int64_t{0});
+  auto wanted_bytes = static_cast<int64_t>(config_.bytes), wanted_age_ns = config_.age_ns;
+  if (of_mirror && (bytes <= 0 || bytes > wanted_bytes)) wanted_bytes = bytes;  // 0 and less: without a limit
+  if (of_mirror && (age_ns <= 0 || age_ns > wanted_age_ns)) wanted_age_ns = age_ns;
+  if (config.value("allow_direct", false) && bytes == wanted_bytes && age_ns == wanted_age_ns) {
+    if (of_mirror)
+      step_ = Step::done;
+    else
+      after_ready();
+    return true;
+  }
   config["allow_direct"] = true;
-  config["max_bytes"] = config_.bytes;
-  config["max_age"] = config_.age_ns;
-  if (config.value("duplicate_window", int64_t{0}) > config_.age_ns) config["duplicate_window"] = config_.age_ns;
+  config["max_bytes"] = wanted_bytes;
+  config["max_age"] = wanted_age_ns;
+  if (const auto window = config.value("duplicate_window", int64_t{0}); wanted_age_ns > 0 && window > wanted_age_ns)
+    config["duplicate_window"] = wanted_age_ns;
   changed_ = config.dump();
-  step_ = Step::change;
+  step_ = of_mirror ? Step::change_mirror : Step::change;
   return true;
 }
 

@@ -39,10 +39,13 @@ class NatsStoreSetup {
   const std::string& hint() const { return hint_; }
 
  private:
-  enum class Step { make, look, change, find_domain, make_mirror, done };
+  enum class Step { make, look, change, find_domain, make_mirror, look_at_mirror, change_mirror, done };
   void after_ready();
   bool fail(std::string error, std::string hint);
+  // The configuration of the stream that is there, or of its mirror, as the answer has it.
   bool compare(const std::string& config);
+  bool compare_mirror(const std::string& config);
+  bool fit_limits(const std::string& config);
 
   const StreamUrl url_;
   const NatsStoreConfig config_;

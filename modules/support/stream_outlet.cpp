@@ -21,6 +21,7 @@ class StreamOutlet final : public WindowOutlet {
     counts.subscribed = totals.joined;
     counts.sent = totals.sent;
     counts.lost = totals.lost;
+    counts.not_replayed = totals.not_replayed;
     counts.refused = totals.refused;
     counts.shut_out = publisher_.shut_out();
     return counts;
@@ -32,6 +33,8 @@ class StreamOutlet final : public WindowOutlet {
     if (all.subscribed + turned_away == 0) return std::nullopt;
     std::string text = url_ + ": " + std::to_string(all.subscribed) + " subscribed, and were sent " +
                        std::to_string(all.sent) + " windows in all; slow ones lost " + std::to_string(all.lost);
+    if (all.not_replayed > 0)
+      text += "; of older ones " + std::to_string(all.not_replayed) + " were not in the archives";
     if (turned_away > 0) text += "; " + std::to_string(turned_away) + " were turned away";
     const char* hint = all.shut_out > 0 ? "some had no key that fits, or aren't among those who may subscribe" : "";
     return Diagnostic{Severity::note, {}, std::move(text), hint};

@@ -26,7 +26,7 @@ void StreamSubscribers::leave_run() {
   advance();
   forget_if([&](const std::string& peer, Subscriber& subscriber) {
     if (!subscriber.begun) return false;
-    go_on_from(subscriber, history_.next());
+    go_on_from(subscriber, history_.next(), totals_.lost);
     return tell(peer, subscriber, NoteKind::heartbeat) == Sent::gone;
   });
 }
@@ -114,10 +114,9 @@ uint64_t StreamSubscribers::place_for(const StreamNote& note) const {
   return note.run == 0 || note.run == run_ ? note.number : 0;
 }
 
-// What lies before that number is lost to it.
-void StreamSubscribers::go_on_from(Subscriber& subscriber, uint64_t seq) {
+void StreamSubscribers::go_on_from(Subscriber& subscriber, uint64_t seq, uint64_t& count) {
   if (seq <= subscriber.place) return;
-  totals_.lost += seq - subscriber.place;
+  count += seq - subscriber.place;
   subscriber.place = seq;
 }
 
@@ -157,7 +156,7 @@ void StreamSubscribers::replay(const ReplayAnswer& answer) {
     subscriber.begun = true;
     ++totals_.joined;
   } else {
-    go_on_from(subscriber, found);
+    go_on_from(subscriber, found, totals_.not_replayed);
   }
   if (sent == Sent::done && answer.window && subscriber.sent < subscriber.allowed) {
     sent = send(answer.peer, subscriber, *answer.window);
@@ -175,7 +174,7 @@ Sent StreamSubscribers::advance(const std::string& peer, Subscriber& subscriber)
     if (subscriber.sent < subscriber.allowed) ask(peer, subscriber, subscriber.place);
     return Sent::done;
   }
-  if (history_.size() > 0) go_on_from(subscriber, oldest);
+  if (history_.size() > 0) go_on_from(subscriber, oldest, totals_.lost);
   while (subscriber.sent < subscriber.allowed) {
     const KeptWindow* window = history_.at_or_after(subscriber.place);
     if (window == nullptr) break;

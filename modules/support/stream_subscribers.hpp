@@ -64,12 +64,13 @@ struct StreamLimits {
 };
 
 struct StreamTotals {
-  uint64_t sent = 0;      // windows, to all subscribers together
-  uint64_t replayed = 0;  // of these, from the archive
-  uint64_t lost = 0;      // windows that slow ones lost
-  uint64_t joined = 0;    // subscribers, from the beginning
-  uint64_t refused = 0;   // that wanted to subscribe
-  uint64_t nonsense = 0;  // messages that were no notes
+  uint64_t sent = 0;          // windows, to all subscribers together
+  uint64_t replayed = 0;      // of these, from the archive
+  uint64_t lost = 0;          // windows that slow ones lost
+  uint64_t not_replayed = 0;  // that had left the history, and no archive could give
+  uint64_t joined = 0;        // subscribers, from the beginning
+  uint64_t refused = 0;       // that wanted to subscribe
+  uint64_t nonsense = 0;      // messages that were no notes
 };
 
 // One thread. Times are of any clock that doesn't go backwards.
@@ -116,7 +117,8 @@ class StreamSubscribers {
   uint64_t place_for(const StreamNote& note) const;
   Sent advance(const std::string& peer, Subscriber& subscriber);
   Sent send(const std::string& peer, Subscriber& subscriber, const KeptWindow& window);
-  void go_on_from(Subscriber& subscriber, uint64_t seq);
+  // What lies before that number it doesn't get: they are counted there.
+  static void go_on_from(Subscriber& subscriber, uint64_t seq, uint64_t& count);
   void ask(const std::string& peer, Subscriber& subscriber, uint64_t from, int64_t time_ns = INT64_MIN);
   void withdraw(Subscriber& subscriber);
   using Known = std::map<std::string, Subscriber>::iterator;

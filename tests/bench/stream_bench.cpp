@@ -1,14 +1,18 @@
 // Matrix streams: windows of about 600 KB from one publisher to subscribers on the same machine, as many as come
 // without a loss. The publisher is never more windows ahead than its queue holds.
 //
+//   socket     two threads and a pair of sockets of the kernel's: the same bytes, from one buffer into another
 //   zmq        ZeroMQ alone: frames of that length, made once, counted and thrown away. What a stream can't exceed
 //   verified   what the reading thread of a subscriber hands on: envelopes whose checksum is right
 //   decoded    what next() gives: arrays
 //
 // The column CPU is processor time of all threads, of both sides: it says more than elapsed time on a busy machine.
 #include <benchmark/benchmark.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -153,6 +157,46 @@ void zmq_alone(benchmark::State& state, const std::string& endpoint) {
   state.SetBytesProcessed(static_cast<int64_t>(sent * bytes));
 }
 
+// Two ends that are connected; over TCP on loopback, or on this machine only.
+std::array<FileDescriptor, 2> socket_pair(bool tcp) {
+  int ends[2];
+  if (!tcp) {
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) throw std::runtime_error("socketpair");
+    return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  }
+  const FileDescriptor listener(socket(AF_INET, SOCK_STREAM, 0));
+  FileDescriptor here(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (bind(listener.get(), any, size) != 0 || listen(listener.get(), 1) != 0 ||
+      getsockname(listener.get(), any, &size) != 0 || connect(here.get(), any, size) != 0)
+    throw std::runtime_error("loopback");
+  return {std::move(here), FileDescriptor(accept(listener.get(), nullptr, nullptr))};
+}
+
+void sockets_alone(benchmark::State& state, bool tcp) {
+  const size_t bytes = uniform_window(EnvelopeEncoding::compact)->bytes.size();
+  std::vector<uint8_t> from(bytes, 1), to(bytes);
+  const auto ends = socket_pair(tcp);
+  Progress progress;
+  std::thread reader([&] {
+    for (uint64_t taken = 0; recv(ends[1].get(), to.data(), bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);)
+      progress.reached(++taken);
+  });
+  uint64_t sent = 0;
+  for (auto _ : state) {
+    for (size_t at = 0; at < bytes;) at += static_cast<size_t>(send(ends[0].get(), &from[at], bytes - at, 0));
+    progress.await_room(++sent);
+  }
+  shutdown(ends[0].get(), SHUT_WR);
+  reader.join();
+  state.SetItemsProcessed(static_cast<int64_t>(sent));
+  state.SetBytesProcessed(static_cast<int64_t>(sent * bytes));
+}
+
 constexpr const char* kAnyPort = "trama+tcp://127.0.0.1:0/bench";
 
 // 100 windows a second: how long each takes from the publisher's hands to the subscriber's, decoded.
@@ -191,6 +235,8 @@ void add_streams(const std::string& name, const std::string& url, EnvelopeEncodi
 }
 
 void add_way(const std::string& way, const std::string& endpoint, const std::string& url) {
+  of_all_threads(benchmark::RegisterBenchmark((way + "/socket").c_str(),
+                                              [=](benchmark::State& state) { sockets_alone(state, way == "tcp"); }));
   of_all_threads(benchmark::RegisterBenchmark((way + "/zmq").c_str(),
                                               [=](benchmark::State& state) { zmq_alone(state, endpoint); }));
   add_streams<Verified>(way + "/verified/compact", url, EnvelopeEncoding::compact);

@@ -17,12 +17,14 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-OutletReport sample() {
+OutletReport sample_report() {
   OutletReport outlet{"roof", "trama+tcp://127.0.0.1:7801/roof", {}};
   outlet.counts = {.subscribers = 2,
                    .subscribed = 5,
                    .sent = 40,
                    .lost = 3,
+                   .not_replayed = 11,
+                   .waiting = 7,
                    .stored = 0,
                    .not_stored = 0,
                    .too_long = 9,
@@ -34,7 +36,7 @@ OutletReport sample() {
 
 EngineStatus sample_status() {
   EngineStatus status;
-  status.outlets = {sample()};
+  status.outlets = {sample_report()};
   return status;
 }
 
@@ -45,8 +47,8 @@ TEST(OutletReport, AnswersHaveAllOfIt) {
   ASSERT_TRUE(again) << again.error().text;
   ASSERT_EQ(again->outlets.size(), 1u);
   EXPECT_EQ(again->outlets[0].stage, "roof");
-  EXPECT_EQ(again->outlets[0].url, sample().url);
-  EXPECT_EQ(again->outlets[0].counts, sample().counts);
+  EXPECT_EQ(again->outlets[0].url, sample_report().url);
+  EXPECT_EQ(again->outlets[0].counts, sample_report().counts);
   EXPECT_EQ(again->outlets[0].passed_by, 4u);
   EXPECT_FALSE(status_json({}).contains("streams"));
 }
@@ -60,6 +62,8 @@ TEST(OutletReport, MetricsTellThemByStage) {
   const std::string text = text_of(sample_status());
   EXPECT_THAT(text, HasSubstr("trama_stream_subscribers{stage=\"roof\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("trama_stream_windows_total{stage=\"roof\",what=\"lost\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("trama_stream_windows_total{stage=\"roof\",what=\"not_replayed\"} 11\n"));
+  EXPECT_THAT(text, HasSubstr("trama_stream_waiting_windows{stage=\"roof\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("trama_stream_windows_total{stage=\"roof\",what=\"too_long\"} 9\n"));
   EXPECT_THAT(text, HasSubstr("trama_stream_turned_away_total{stage=\"roof\",why=\"refused\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("trama_stream_turned_away_total{stage=\"roof\",why=\"shut_out\"} 6\n"));
@@ -68,17 +72,20 @@ TEST(OutletReport, MetricsTellThemByStage) {
 
 TEST(OutletReport, ThePageHasALineForEach) {
   const std::string page = status_page({}, sample_status(), {}, 0);
-  EXPECT_THAT(page, HasSubstr("7801/roof: 2 subscribers; 40 sent, 3 lost by slow ones; 7 turned away\n"));
+  EXPECT_THAT(page,
+              HasSubstr("7801/roof: 2 subscribers; 40 sent, 3 lost by slow ones, 11 not in the archives; 0 stored, "
+                        "7 waiting; 7 turned away\n"));
   EXPECT_THAT(status_page({}, {}, {}, 0), Not(HasSubstr("publish")));
 }
 
 // What others lose, and what passed the stage by, is said; the run has done what it was to do.
 TEST(OutletReport, TheSummarySaysLossesAndTheStatusStays) {
   RunFacts facts;
-  facts.outlets = {sample(), {"hub", "nats://127.0.0.1/x", {.stored = 8, .not_stored = 2}}};
+  facts.outlets = {sample_report(), {"hub", "nats://127.0.0.1/x", {.stored = 8, .not_stored = 2}}};
   EXPECT_EQ(exit_status(facts), 0);
   const std::string text = summary_text(facts);
   EXPECT_THAT(text, HasSubstr("3 windows of `roof` lost by slow subscribers\n"));
+  EXPECT_THAT(text, HasSubstr("11 older windows of `roof` not in the archives any more, or not yet\n"));
   EXPECT_THAT(text, HasSubstr("9 windows of `roof` longer than its max_bytes, and not sent\n"));
   EXPECT_THAT(text, HasSubstr("4 windows passed `roof` by, and were not published\n"));
   EXPECT_THAT(text, HasSubstr("2 windows of `hub` not known to be stored\n"));
@@ -92,7 +99,7 @@ TEST(OutletReport, TheEngineKnowsWhatPassedBy) {
   StageCounters stage;
   stage.name = "roof";
   stage.lost = 9;
-  std::vector<OutletReport> outlets = {sample(), {"hub", "", {}}};
+  std::vector<OutletReport> outlets = {sample_report(), {"hub", "", {}}};
   outlets[0].passed_by = 0;
   add_passed_by({stage}, outlets);
   EXPECT_EQ(outlets[0].passed_by, 9u);

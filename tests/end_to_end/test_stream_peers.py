@@ -16,6 +16,7 @@ from support import ethernet, ipv4, pcap
 
 MOST_GROWTH_KIB = 48 << 10  # of a publisher or subscriber, whatever happens
 LEAST_BYTES = 160 << 20     # are published meanwhile
+FORGOTTEN_S = 12            # who is silent for 10 s is forgotten by then
 F_SETPIPE_SZ = 1031
 
 
@@ -48,11 +49,11 @@ class Stopped(Peers):
             self.packets = [ethernet(ipv4(draw(1 << 32), draw(1 << 32))) for _ in range(self.WINDOW)]
         return self.packets
 
-    def flood(self, run, quick, last, watched):
-        """Windows for long, as fast as one takes them who takes all. Memory of those who are watched stays as it is then."""
+    def flood(self, run, quick, last, watched, least_s=0):
+        """Many windows, as fast as one takes them who takes all. Memory of those who are watched stays as it is then."""
         before, bytes_read, began = {}, 0, time.monotonic()
         message = pcap(self.packets_of_a_window(0))[24:]
-        while bytes_read < LEAST_BYTES or time.monotonic() < began + (300 if support.LONG else 20):
+        while bytes_read < LEAST_BYTES or time.monotonic() < began + (300 if support.LONG else least_s):
             run.stdin.write(message)
             run.stdin.flush()
             self.sent += 1
@@ -78,7 +79,7 @@ class Stopped(Peers):
         windows = [[window] for window in windows]
         for process in stopped:
             process.send_signal(signal.SIGSTOP)
-        self.flood(run, quick, first['seq'], {'the publisher': run, 'a subscriber that is stuck': stuck})
+        self.flood(run, quick, first['seq'], {'the publisher': run, 'a subscriber that is stuck': stuck}, FORGOTTEN_S)
         quick.kill()
         for process in stopped:
             process.send_signal(signal.SIGCONT)
@@ -166,7 +167,7 @@ class Vanished(Peers):
         first, first_of_stays = self.send_until_there(run, vanishes, stays)
         last, windows = first_of_stays['seq'], [first]
         self.cut_off()
-        before, until = resident_kib(run), time.monotonic() + 14  # silent ones are forgotten after 10 s
+        before, until = resident_kib(run), time.monotonic() + FORGOTTEN_S
         while time.monotonic() < until:
             self.send_windows(run, 2)
             last = self.follow_to(stays, last, self.sent - 1)

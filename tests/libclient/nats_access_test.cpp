@@ -37,6 +37,16 @@ TEST_F(Nats, WithoutAServerASubscriberThatDoesNotWaitIsTold) {
   EXPECT_THAT(next.error.text, HasSubstr("no connection"));
 }
 
+TEST_F(Nats, OfAServerThatIsStoppedInOrderItIsSaidWhyThereIsNone) {
+  NatsServer server;
+  NatsPublisherThread publisher(config(server));
+  await_said(publisher, "publishing at");
+  server.stop();
+  await_said(publisher, "no connection");
+  for (const Diagnostic& said : publisher.said())
+    EXPECT_EQ(said.text.find_last_not_of(": "), said.text.size() - 1) << said.text;
+}
+
 TEST(NatsAccess, FilesThatCanNotBeUsedAreNamed) {
   const test::ScratchFolder folder;
   test::write_file(folder / "text", std::string("abc\n"));

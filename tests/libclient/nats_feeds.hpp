@@ -69,16 +69,18 @@ class NatsServer {
       usleep(5000);
     }
   }
-  void kill() {
-    if (process_ <= 0) return;
-    ::kill(process_, SIGKILL);
-    waitpid(process_, nullptr, 0);
-    process_ = 0;
-  }
+  void kill() { end(SIGKILL); }
+  void stop() { end(SIGTERM); }
   pid_t process() const { return process_; }
   const std::string& url() const { return url_; }
 
  private:
+  void end(int signal) {
+    if (process_ <= 0) return;
+    ::kill(process_, signal);
+    waitpid(process_, nullptr, 0);
+    process_ = 0;
+  }
   bool answers() const {
     const FileDescriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};

@@ -144,7 +144,7 @@ TEST_F(Nats, AStoreWithoutANoteIsBegunInAllTheSame) {
   const NatsServer server;
   NatsConfig small = config(server);
   small.store.bytes = 24 << 10;
-  small.beat_ns = 5'000'000'000;
+  small.beat_ns = 2'000'000'000;
   NatsPublisherThread publisher(small);
   publish(publisher, 0, 200);
   SubscribeOptions options;

@@ -107,8 +107,57 @@ TEST_F(NatsStoreSetupTest, MakesTheStreamAndItsMirror) {
   EXPECT_TRUE(hear(setup, R"({"domain":"leaf"})"));
   EXPECT_EQ(setup.question()->subject, "$JS.hub.API.STREAM.CREATE.trama-roof");
   EXPECT_EQ(json::parse(setup.question()->body)["mirror"]["external"]["api"], "$JS.leaf.API");
-  EXPECT_TRUE(hear(setup, kInUse));
+  EXPECT_TRUE(hear(setup, "{}"));
   EXPECT_FALSE(setup.question());
+}
+
+// One of that name is no mirror for its name alone.
+TEST_F(NatsStoreSetupTest, LooksAtTheMirrorThatIsThere) {
+  json copy = {{"config",
+                {{"name", "trama-roof"},
+                 {"mirror", {{"name", "trama-roof"}, {"external", {{"api", "$JS.leaf.API"}, {"deliver", ""}}}}},
+                 {"allow_direct", true},
+                 {"max_bytes", 1000},
+                 {"max_age", 5'000'000'000}}}};
+  const auto after_name_in_use = [] {
+    NatsStoreSetup setup(url(), {1000, 5'000'000'000, "hub"});
+    for (const char* answer : {"{}", R"({"domain":"leaf"})", kInUse}) EXPECT_TRUE(hear(setup, answer));
+    EXPECT_EQ(setup.question()->subject, "$JS.hub.API.STREAM.INFO.trama-roof");
+    return setup;
+  };
+  NatsStoreSetup fits = after_name_in_use();
+  EXPECT_TRUE(hear(fits, copy.dump()));
+  EXPECT_FALSE(fits.question());
+
+  NatsStoreSetup smaller = after_name_in_use();
+  copy["config"]["max_bytes"] = 10;
+  EXPECT_TRUE(hear(smaller, copy.dump()));
+  EXPECT_EQ(smaller.question()->subject, "$JS.hub.API.STREAM.UPDATE.trama-roof");
+  EXPECT_EQ(json::parse(smaller.question()->body)["max_bytes"], 1000);
+  EXPECT_TRUE(hear(smaller, "{}"));
+  EXPECT_FALSE(smaller.question());
+
+  // A copy that keeps more, or for ever, does so on purpose.
+  for (const auto& [bytes, age] : {std::pair<int64_t, int64_t>{2000, 6'000'000'000}, {-1, 0}}) {
+    NatsStoreSetup larger = after_name_in_use();
+    copy["config"]["max_bytes"] = bytes;
+    copy["config"]["max_age"] = age;
+    EXPECT_TRUE(hear(larger, copy.dump()));
+    EXPECT_FALSE(larger.question());
+  }
+
+  json of_another_leaf = copy, of_another_stream = copy, strange = copy;
+  of_another_leaf["config"]["mirror"]["external"]["api"] = "$JS.cellar.API";
+  of_another_stream["config"]["mirror"]["name"] = "trama-cellar";
+  strange["config"]["mirror"] = "trama-roof";
+  for (const json& other : {there(), of_another_leaf, of_another_stream, strange}) {
+    NatsStoreSetup setup = after_name_in_use();
+    EXPECT_FALSE(hear(setup, other.dump()));
+    EXPECT_NE(setup.error().find("no copy of this one"), std::string::npos) << setup.error();
+    EXPECT_NE(setup.hint().find("?store=NAME"), std::string::npos);
+    EXPECT_TRUE(setup.ready());     // stored all the same
+    EXPECT_TRUE(setup.question());  // and asks again
+  }
 }
 
 TEST_F(NatsStoreSetupTest, FitsTheLimitsOfAStreamThatIsThere) {
@@ -125,6 +174,35 @@ TEST_F(NatsStoreSetupTest, FitsTheLimitsOfAStreamThatIsThere) {
   EXPECT_TRUE(hear(setup, "{}"));
   EXPECT_TRUE(setup.ready());
   EXPECT_FALSE(setup.question());
+}
+
+TEST_F(NatsStoreSetupTest, MakesWhatWasRemovedInBetween) {
+  constexpr const char* kGone = R"({"error":{"err_code":10059,"description":"stream not found"}})";
+  NatsStoreSetup setup(url(), {1000, 5'000'000'000, "hub"});
+  EXPECT_TRUE(hear(setup, kInUse));
+  EXPECT_FALSE(hear(setup, kGone));
+  EXPECT_EQ(setup.question()->subject, "$JS.API.STREAM.CREATE.trama-roof");
+  EXPECT_TRUE(hear(setup, "{}"));
+  EXPECT_TRUE(hear(setup, R"({"domain":"leaf"})"));
+  EXPECT_TRUE(hear(setup, kInUse));
+  EXPECT_FALSE(hear(setup, kGone));
+  EXPECT_EQ(setup.question()->subject, "$JS.hub.API.STREAM.CREATE.trama-roof");
+}
+
+TEST_F(NatsStoreSetupTest, AnswersOfTheWrongKindAreRefused) {
+  for (const char* const wrong : {R"({"config":7})", R"({})"}) {
+    NatsStoreSetup setup(url(), {1000, 5'000'000'000, ""});
+    EXPECT_TRUE(hear(setup, kInUse));
+    EXPECT_FALSE(hear(setup, wrong)) << wrong;
+  }
+  for (const char* const name : {"allow_direct", "max_bytes", "max_age", "duplicate_window", "max_msgs_per_subject"}) {
+    NatsStoreSetup setup(url(), {2000, 5'000'000'000, ""});
+    json config = there();
+    config["config"][name] = json::array();
+    EXPECT_TRUE(hear(setup, kInUse));
+    EXPECT_FALSE(hear(setup, config.dump())) << name;
+    EXPECT_NE(setup.error().find("makes no sense"), std::string::npos) << setup.error();
+  }
 }
 
 TEST_F(NatsStoreSetupTest, LeavesAStreamThatFitsAlone) {
