@@ -7,6 +7,18 @@
 
 namespace trama::ebpf {
 
+// All there are, as an instruction names them.
+inline constexpr int32_t kAtomicOperations[] = {BPF_ADD,
+                                                BPF_OR,
+                                                BPF_AND,
+                                                BPF_XOR,
+                                                BPF_ADD | BPF_FETCH,
+                                                BPF_OR | BPF_FETCH,
+                                                BPF_AND | BPF_FETCH,
+                                                BPF_XOR | BPF_FETCH,
+                                                BPF_XCHG,
+                                                BPF_CMPXCHG};
+
 // Word: uint64_t or uint32_t. False: no such operation.
 // `source`: the operand, and what was there before if the operation fetches. `expected`: r0, for BPF_CMPXCHG.
 template <class Word>

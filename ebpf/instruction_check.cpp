@@ -1,5 +1,9 @@
 #include "ebpf/instruction_check.hpp"
 
+#include <algorithm>
+#include <iterator>
+
+#include "ebpf/atomic_operation.hpp"
 #include "ebpf/helpers.hpp"
 #include "ebpf/instruction.hpp"
 
@@ -68,19 +72,9 @@ std::string wide_load_fault(const Object& object, const bpf_insn& instruction, c
 
 std::string atomic_fault(const bpf_insn& instruction) {
   if (access_bytes(instruction) < 4) return "atomic operations have 4 or 8 bytes";
-  switch (instruction.imm) {
-    case BPF_ADD:
-    case BPF_OR:
-    case BPF_AND:
-    case BPF_XOR:
-    case BPF_ADD | BPF_FETCH:
-    case BPF_OR | BPF_FETCH:
-    case BPF_AND | BPF_FETCH:
-    case BPF_XOR | BPF_FETCH:
-    case BPF_XCHG:
-    case BPF_CMPXCHG: return "";
-    default: return "unknown atomic operation";
-  }
+  const bool known = std::find(std::begin(kAtomicOperations), std::end(kAtomicOperations), instruction.imm) !=
+                     std::end(kAtomicOperations);
+  return known ? "" : "unknown atomic operation";
 }
 
 std::string memory_fault(const bpf_insn& instruction) {

@@ -61,19 +61,18 @@ struct Curve {
   std::string points;  // count, median, least, most: millions of packets a second
 };
 
-void add_point(std::vector<Curve>& curves, const BenchRow& row, const BenchSide& side, bool name_step) {
-  const bool is_baseline = &side != &row.ours;
+// The colour of the side's curve; of a new one, that of `color`.
+int add_point(std::vector<Curve>& curves, const BenchRow& row, const BenchSide& side, bool name_step, int color,
+              int dashes) {
   std::string name = side.name;
   if (name_step) name += ", " + row.step;
   name = with_traffic(name, row.traffic);
   auto curve = std::find_if(curves.begin(), curves.end(), [&](const Curve& one) { return one.name == name; });
-  if (curve == curves.end()) {
-    const int color = curves.empty() ? 1 : curves.back().color + (is_baseline ? 0 : 1);
-    curve = curves.insert(curves.end(), {name, color, is_baseline ? 2 : 1, ""});
-  }
+  if (curve == curves.end()) curve = curves.insert(curves.end(), {name, color, dashes, ""});
   const auto rate = [](double ns) { return number(ns > 0 ? 1e3 / ns : 0); };
   curve->points += std::to_string(row.count) + " " + rate(side.ns.median()) + " " + rate(side.ns.most()) + " " +
                    rate(side.ns.least()) + "\n";
+  return curve->color;
 }
 
 std::string curves_script(const BenchReport& report) {
@@ -82,8 +81,9 @@ std::string curves_script(const BenchReport& report) {
   const bool name_step = std::any_of(report.rows.begin(), report.rows.end(),
                                      [&](const BenchRow& row) { return row.step != report.rows.front().step; });
   for (const BenchRow& row : report.rows) {
-    add_point(curves, row, row.ours, name_step);
-    if (row.baseline) add_point(curves, row, *row.baseline, name_step);
+    const auto solid = std::count_if(curves.begin(), curves.end(), [](const Curve& one) { return one.dashes == 1; });
+    const int color = add_point(curves, row, row.ours, name_step, static_cast<int>(solid) + 1, 1);
+    if (row.baseline) add_point(curves, row, *row.baseline, name_step, color, 2);
     if (std::find(counts.begin(), counts.end(), row.count) == counts.end()) counts.push_back(row.count);
   }
   std::string script = "set xlabel " + in_quotes(report.x_label) + "\nset ylabel 'packets per second (millions)'\n" +

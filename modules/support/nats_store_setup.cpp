@@ -79,6 +79,12 @@ std::string NatsStoreSetup::refusal_in(std::span<const uint8_t> answer) {
   return what.empty() ? kNonsense : what;
 }
 
+// Somebody has removed what was there a question ago: the next one makes it.
+void NatsStoreSetup::make_again() {
+  if (step_ == Step::look || step_ == Step::change) step_ = Step::make;
+  if (step_ == Step::look_at_mirror || step_ == Step::change_mirror) step_ = Step::make_mirror;
+}
+
 bool NatsStoreSetup::hear(std::span<const uint8_t> answer) {
   if (answer.size() > kMostAnswer) return fail("JetStream's answer is too long to make sense", "");
   const json said = json::parse(answer.begin(), answer.end(), nullptr, false);
@@ -92,11 +98,11 @@ bool NatsStoreSetup::hear(std::span<const uint8_t> answer) {
   }
   if (step_ == Step::make && code == kNameInUse) return step_ = Step::look, true;
   if (step_ == Step::make_mirror && code == kNameInUse) return step_ = Step::look_at_mirror, true;
-  const bool making = step_ == Step::make;
-  // Somebody has removed it in between: the next question makes it.
-  if (code == kNoStream) step_ = step_ == Step::look || step_ == Step::change ? Step::make : Step::make_mirror;
-  if (code != 0)
+  if (code != 0) {
+    const bool making = step_ == Step::make;
+    if (code == kNoStream) make_again();
     return fail("JetStream says: " + what, making ? "lower store_bytes, or raise max_file_store of the server" : "");
+  }
   switch (step_) {
     case Step::make:
     case Step::change: after_ready(); break;

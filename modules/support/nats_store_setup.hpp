@@ -41,6 +41,7 @@ class NatsStoreSetup {
  private:
   enum class Step { make, look, change, find_domain, make_mirror, look_at_mirror, change_mirror, done };
   void after_ready();
+  void make_again();
   bool fail(std::string error, std::string hint);
   // The configuration of the stream that is there, or of its mirror, as the answer has it.
   bool compare(const std::string& config);

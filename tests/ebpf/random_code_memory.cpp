@@ -1,4 +1,5 @@
 // What programs do to memory: the stack, the packet, maps.
+#include "ebpf/atomic_operation.hpp"
 #include "tests/ebpf/random_code.hpp"
 
 namespace trama::ebpf {
@@ -54,18 +55,8 @@ void RandomCode::use_caller_context() {
 
 // The base is kept.
 void RandomCode::use_atomic(int base, int offset) {
-  constexpr int kOperations[] = {BPF_ADD,
-                                 BPF_OR,
-                                 BPF_AND,
-                                 BPF_XOR,
-                                 BPF_ADD | BPF_FETCH,
-                                 BPF_OR | BPF_FETCH,
-                                 BPF_AND | BPF_FETCH,
-                                 BPF_XOR | BPF_FETCH,
-                                 BPF_XCHG,
-                                 BPF_CMPXCHG};
   const bool wide = one_in(2);
-  int operation = kOperations[below(std::size(kOperations))], from = number();
+  int operation = kAtomicOperations[below(std::size(kAtomicOperations))], from = number();
   if (base == 0 && operation == BPF_CMPXCHG) operation = BPF_XCHG;
   while (from == base) from = number();
   code_.atomic(wide ? BPF_DW : BPF_W, operation, base, offset + (wide ? 0 : 4 * below(2)), from);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ebpf/atomic_operation.hpp"
 #include "ebpf/instruction.hpp"
 #include "tests/fuzz/filter_maps.hpp"
 
@@ -155,16 +156,6 @@ void FilterInput::add_branch(int code) {
 }
 
 void FilterInput::add_memory(int code) {
-  constexpr int32_t kOperations[] = {BPF_ADD,
-                                     BPF_OR,
-                                     BPF_AND,
-                                     BPF_XOR,
-                                     BPF_ADD | BPF_FETCH,
-                                     BPF_OR | BPF_FETCH,
-                                     BPF_AND | BPF_FETCH,
-                                     BPF_XOR | BPF_FETCH,
-                                     BPF_XCHG,
-                                     BPF_CMPXCHG};
   const bool loads = (code & 7) == BPF_LDX, atomic = (code & 7) == BPF_STX && (code & 0xe0) == BPF_ATOMIC;
   const bool from_register = (code & 7) == BPF_STX;
   int base =
@@ -185,7 +176,7 @@ void FilterInput::add_memory(int code) {
   // Kept on the function's own stack, the context is where others may find it.
   if (from_register && !atomic && guess.kind == Kind::stack && record_[3] % 8 == 0) from = kKeptContext;
   if (atomic && from != number(record_[3])) from = number(record_[3]);
-  const int32_t operation = kOperations[record_[4] % std::size(kOperations)];
+  const int32_t operation = kAtomicOperations[record_[4] % std::size(kAtomicOperations)];
   add(code, base, from, offset, atomic ? operation : from_register ? 0 : constant());
   if (atomic || !from_register) return stored(base, offset, atomic ? 1 : bytes, 0);
   stored(base, offset, bytes, from);

@@ -179,6 +179,8 @@ TEST_F(NatsStoreSetupTest, FitsTheLimitsOfAStreamThatIsThere) {
 TEST_F(NatsStoreSetupTest, MakesWhatWasRemovedInBetween) {
   constexpr const char* kGone = R"({"error":{"err_code":10059,"description":"stream not found"}})";
   NatsStoreSetup setup(url(), {1000, 5'000'000'000, "hub"});
+  EXPECT_FALSE(hear(setup, kGone));  // what is to be made can't be gone: it is asked for again
+  EXPECT_EQ(setup.question()->subject, "$JS.API.STREAM.CREATE.trama-roof");
   EXPECT_TRUE(hear(setup, kInUse));
   EXPECT_FALSE(hear(setup, kGone));
   EXPECT_EQ(setup.question()->subject, "$JS.API.STREAM.CREATE.trama-roof");
